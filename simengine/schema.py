@@ -1,0 +1,286 @@
+"""The table of arrays: every array of Model, State, Control, Contacts and Topology, once.
+
+Containers, the C++ structs that kernels receive, ``docs/arrays.md``, save and load and the ``.grad`` twins are
+generated from this table. To add an array is to add one row.
+
+A shape is a tuple of count names (see ``COUNTS``) and integers; a name followed by ``+1`` is one longer (offsets).
+``dtype`` is ``real`` (float32 or float64, chosen in ``finalize``) or a NumPy dtype name.
+"""
+
+# ruff: noqa: E501 (a row of the table is one line)
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+COUNTS = {
+    "worlds": "worlds of the model",
+    "bodies": "bodies of all worlds",
+    "joints": "joints of all worlds",
+    "coords": "joint coordinates of all worlds (joint_q)",
+    "dofs": "degrees of freedom of all worlds (joint_qd)",
+    "shapes": "shapes of all worlds, the shared static ones last",
+    "sites": "sites of all worlds",
+    "equalities": "equality constraints and loop joints of all worlds",
+    "meshes": "distinct meshes",
+    "mesh_points": "vertices of all meshes",
+    "mesh_triangles": "triangles of all meshes",
+    "contact_slots": "contacts that all slabs together can hold",
+    # of one world of a batch group
+    "links": "bodies of one world and the world itself, which is link 0",
+    "link_dofs": "degrees of freedom of one world",
+    "kinematic_links": "kinematic bodies of one world",
+    "link_coords": "joint coordinates of one world",
+    "link_shapes": "shapes of one world, then the shared static ones",
+    "pairs": "shape pairs of one world that may touch",
+    "pair_slots": "contacts of all pairs of one world, at most",
+    "mask_words": "32-bit words of a bit mask over the dofs of one world, for all its dofs",
+    "group_worlds": "worlds of the batch group",
+}
+
+ELEMENTS = {"bodies": "body", "joints": "joint", "shapes": "shape", "sites": "site", "equalities": "equality"}
+"""Counts of what a builder adds and labels, and the name of one of each."""
+
+PER_WORLD = {**ELEMENTS, "coords": "coord", "dofs": "dof"}
+"""Counts of which each world has a share of its own, and the name of one: ``world_start`` is where a share begins."""
+
+
+@dataclass(frozen=True)
+class Array:
+    """One row: an array, its place and its meaning."""
+
+    owner: str  # model, state, control, contacts, topology
+    name: str
+    shape: tuple
+    dtype: str
+    unit: str
+    meaning: str
+    frame: str = ""
+    differentiable: bool = False
+    solver: str = ""  # the solver whose memory this is (rows of a state that only it makes)
+    indexes: str = ""  # the count that its numbers are indices of; for offsets: the count that they end at
+    least: int = 0  # the least of such an index: -1 where that stands for the world, or for none
+
+    @property
+    def is_offsets(self) -> bool:
+        """Whether the array holds one entry more than there are things: where each begins, and the end."""
+        return str(self.shape[0]).endswith("+1")
+
+    @property
+    def over(self) -> str:
+        """The count that the array runs over."""
+        return self.shape[0].removesuffix("+1")
+
+
+def _rows(owner: str, *rows: tuple, **common) -> list[Array]:
+    return [Array(owner, *row[:5], **{**common, **(row[5] if len(row) > 5 else {})}) for row in rows]
+
+
+_D = {"differentiable": True}
+
+
+def _d(frame: str = "") -> dict:
+    return {"frame": frame, "differentiable": True}
+
+
+def _f(frame: str) -> dict:
+    return {"frame": frame}
+
+
+def _i(indexes: str, least: int = 0) -> dict:
+    return {"indexes": indexes, "least": least}
+
+
+# fmt: off
+TABLE: list[Array] = [
+    *_rows(
+        "model",
+        # worlds
+        ("gravity", ("worlds", 3), "real", "m/s2", "acceleration of gravity", _d("world")),
+        ("world_body_start", ("worlds+1",), "int32", "", "first body of each world", _i("bodies")),
+        ("world_joint_start", ("worlds+1",), "int32", "", "first joint of each world", _i("joints")),
+        ("world_coord_start", ("worlds+1",), "int32", "", "first coordinate of each world", _i("coords")),
+        ("world_dof_start", ("worlds+1",), "int32", "", "first degree of freedom of each world", _i("dofs")),
+        ("world_shape_start", ("worlds+1",), "int32", "", "first shape of each world; the last entry is the first shared static shape", _i("shapes")),
+        ("world_site_start", ("worlds+1",), "int32", "", "first site of each world", _i("sites")),
+        ("world_equality_start", ("worlds+1",), "int32", "", "first equality of each world", _i("equalities")),
+        ("world_group", ("worlds",), "int32", "", "batch group of each world"),
+        ("random_key", ("worlds",), "uint64", "", "default key of each world's random numbers"),
+        # bodies
+        ("body_mass", ("bodies",), "real", "kg", "mass", _D),
+        ("body_com", ("bodies", 3), "real", "m", "centre of mass", _d("body")),
+        ("body_inertia", ("bodies", 3, 3), "real", "kg m2", "inertia about the centre of mass", _d("body")),
+        ("body_inverse_weight", ("bodies", 2), "real", "1/kg, 1/(kg m2)", "mean inverse inertia at the reference pose, linear and angular"),
+        ("body_flags", ("bodies",), "int32", "", "bit 0: kinematic"),
+        ("body_world", ("bodies",), "int32", "", "world of the body", _i("worlds")),
+        ("body_q", ("bodies", 7), "real", "m, -", "initial pose of the body frame", _d("world")),
+        ("body_qd", ("bodies", 6), "real", "m/s, rad/s", "initial velocity of the centre of mass, angular velocity", _d("world")),
+        # joints
+        ("joint_type", ("joints",), "int32", "", "JointType"),
+        ("joint_parent", ("joints",), "int32", "", "parent body, -1 the world", _i("bodies", -1)),
+        ("joint_child", ("joints",), "int32", "", "child body", _i("bodies")),
+        ("joint_q_start", ("joints+1",), "int32", "", "first coordinate of each joint", _i("coords")),
+        ("joint_qd_start", ("joints+1",), "int32", "", "first degree of freedom of each joint", _i("dofs")),
+        ("joint_parent_xform", ("joints", 7), "real", "m, -", "joint frame on the parent", _d("parent body")),
+        ("joint_child_xform", ("joints", 7), "real", "m, -", "joint frame on the child", _d("child body")),
+        ("joint_swing_limit", ("joints", 2), "real", "rad", "swing limits of a ball joint about y and z; infinite: none"),
+        ("joint_twist_limit", ("joints", 2), "real", "rad", "lower and upper twist of a ball joint; infinite: none"),
+        ("joint_angle_limit", ("joints",), "real", "rad", "largest rotation angle of a ball joint (MJCF's range); infinite: none"),
+        ("joint_q", ("coords",), "real", "m, rad, -", "initial joint coordinates", _D),
+        ("joint_qd", ("dofs",), "real", "m/s, rad/s", "initial joint rates", _D),
+        # degrees of freedom
+        ("joint_axis", ("dofs", 3), "real", "-", "axis of the degree of freedom, unit", _d("joint, on the parent")),
+        ("joint_armature", ("dofs",), "real", "kg, kg m2", "inertia added to the diagonal of the mass matrix", _D),
+        ("joint_damping", ("dofs",), "real", "N s/m, N m s/rad", "viscous damping", _D),
+        ("joint_stiffness", ("dofs",), "real", "N/m, N m/rad", "spring towards joint_spring_ref", _D),
+        ("joint_spring_ref", ("dofs",), "real", "m, rad", "rest coordinate of the spring (a ball joint's rotation vector)", _D),
+        ("joint_friction", ("dofs",), "real", "N, N m", "dry friction", _D),
+        ("joint_friction_reference", ("dofs", 2), "real", "s, -", "time constant and damping ratio of the friction row"),
+        ("joint_friction_impedance", ("dofs", 5), "real", "-", "impedance of the friction row"),
+        ("joint_target_ke", ("dofs",), "real", "N/m, N m/rad", "drive stiffness", _D),
+        ("joint_target_kd", ("dofs",), "real", "N s/m, N m s/rad", "drive damping", _D),
+        ("joint_target_pos", ("dofs",), "real", "m, rad", "initial drive target", _D),
+        ("joint_target_vel", ("dofs",), "real", "m/s, rad/s", "initial drive rate", _D),
+        ("joint_effort_limit", ("dofs",), "real", "N, N m", "largest effort of the drive; infinite: none"),
+        ("joint_velocity_limit", ("dofs",), "real", "m/s, rad/s", "largest rate, either sign; infinite: off"),
+        ("joint_limit_lower", ("dofs",), "real", "m, rad", "lower limit; -infinite: none"),
+        ("joint_limit_upper", ("dofs",), "real", "m, rad", "upper limit; infinite: none"),
+        ("joint_limit_ke", ("dofs",), "real", "N/m, N m/rad", "limit stiffness; 0: the reference form"),
+        ("joint_limit_kd", ("dofs",), "real", "N s/m, N m s/rad", "limit damping, with joint_limit_ke"),
+        ("joint_limit_reference", ("dofs", 2), "real", "s, -", "time constant and damping ratio of the limit (of a ball joint: its first dof)"),
+        ("joint_limit_impedance", ("dofs", 5), "real", "-", "impedance of the limit"),
+        ("joint_limit_margin", ("dofs",), "real", "m, rad", "distance from the limit at which it begins to act"),
+        ("dof_inverse_weight", ("dofs",), "real", "1/kg, 1/(kg m2)", "diagonal of the inverse mass matrix at the reference pose, averaged over the dofs of one joint of a kind"),
+        # shapes
+        ("shape_type", ("shapes",), "int32", "", "ShapeType"),
+        ("shape_body", ("shapes",), "int32", "", "body, -1 the world", _i("bodies", -1)),
+        ("shape_world", ("shapes",), "int32", "", "world, -1 shared by all", _i("worlds", -1)),
+        ("shape_flags", ("shapes",), "int32", "", "bit 0: collides, bit 1: visible"),
+        ("shape_xform", ("shapes", 7), "real", "m, -", "pose on its body", _d("body")),
+        ("shape_size", ("shapes", 3), "real", "m", "sphere: radius; box: half extents; capsule, cylinder, cone: radius, half height; ellipsoid: semi-axes; plane: half sizes, 0 infinite; mesh: scale", _D),
+        ("shape_mesh", ("shapes",), "int32", "", "mesh index, -1 none", _i("meshes", -1)),
+        ("shape_radius", ("shapes",), "real", "m", "radius of the bounding sphere about the shape's origin; infinite for a plane"),
+        ("shape_friction", ("shapes",), "real", "-", "sliding friction", _D),
+        ("shape_static_friction", ("shapes",), "real", "-", "friction below the stiction speed", _D),
+        ("shape_torsional_friction", ("shapes",), "real", "m", "torsional friction (contact dimension 4)", _D),
+        ("shape_rolling_friction", ("shapes",), "real", "m", "rolling friction (contact dimension 6)", _D),
+        ("shape_restitution", ("shapes",), "real", "-", "coefficient of restitution", _D),
+        ("shape_reference", ("shapes", 2), "real", "s, -", "time constant and damping ratio"),
+        ("shape_impedance", ("shapes", 5), "real", "-", "impedance: d0, dmax, width, midpoint, power"),
+        ("shape_stiffness", ("shapes",), "real", "N/m", "SI stiffness; 0: the impedance form", _D),
+        ("shape_dissipation", ("shapes",), "real", "s/m", "SI dissipation, with shape_stiffness", _D),
+        ("shape_combine", ("shapes",), "int32", "", "CombineMode of the material"),
+        ("shape_priority", ("shapes",), "int32", "", "MJCF priority"),
+        ("shape_contact_dim", ("shapes",), "int32", "", "contact dimension: 1, 3, 4, 6"),
+        ("shape_margin", ("shapes",), "real", "m", "surfaces rest at this separation"),
+        ("shape_gap", ("shapes",), "real", "m", "detection reaches this much further"),
+        ("shape_group", ("shapes",), "int32", "", "collision group"),
+        ("shape_color", ("shapes", 4), "float32", "-", "red, green, blue, opacity"),
+        # sites, equalities, meshes
+        ("site_body", ("sites",), "int32", "", "body, -1 the world", _i("bodies", -1)),
+        ("site_xform", ("sites", 7), "real", "m, -", "pose on its body", _f("body")),
+        ("equality_type", ("equalities",), "int32", "", "EqualityType"),
+        ("equality_object0", ("equalities",), "int32", "", "first body or joint, -1 the world"),
+        ("equality_object1", ("equalities",), "int32", "", "second body or joint, -1 the world"),
+        ("equality_xform0", ("equalities", 7), "real", "m, -", "anchor frame on the first body", _f("body")),
+        ("equality_xform1", ("equalities", 7), "real", "m, -", "anchor frame on the second body", _f("body")),
+        ("equality_data", ("equalities", 8), "real", "", "polynomial of a joint equality; lower and upper of a distance; axis of a loop hinge or slider"),
+        ("mesh_point_start", ("meshes+1",), "int32", "", "first vertex of each mesh", _i("mesh_points")),
+        ("mesh_triangle_start", ("meshes+1",), "int32", "", "first triangle of each mesh", _i("mesh_triangles")),
+        ("mesh_point", ("mesh_points", 3), "real", "m", "vertices", _f("mesh")),
+        ("mesh_triangle", ("mesh_triangles", 3), "int32", "", "vertex indices, counted from the first vertex of the mesh", _i("mesh_points")),
+    ),
+    *_rows(
+        "state",
+        ("joint_q", ("coords",), "real", "m, rad, -", "joint coordinates", _D),
+        ("joint_qd", ("dofs",), "real", "m/s, rad/s", "joint rates", _D),
+        ("body_q", ("bodies", 7), "real", "m, -", "pose of the body frame", _d("world")),
+        ("body_qd", ("bodies", 6), "real", "m/s, rad/s", "velocity of the centre of mass, angular velocity", _d("world")),
+        ("time", ("worlds",), "float64", "s", "simulated time"),
+        ("step_count", ("worlds",), "int64", "", "steps since the start or the last reset"),
+        ("draw_count", ("worlds",), "int64", "", "random draws made; never reset"),
+        ("random_key", ("worlds",), "uint64", "", "key of the world's random numbers"),
+        ("status", ("worlds",), "int32", "", "sticky status bits, see StatusBit"),
+        ("status_step", ("worlds",), "int64", "", "step_count at which the first bit of status was set; 0 where none is"),
+    ),
+    *_rows(
+        "state",
+        ("featherstone_qacc", ("dofs",), "real", "m/s2, rad/s2", "joint accelerations of the last step: the next solve starts from them"),
+        solver="Featherstone",
+    ),
+    *_rows(
+        "control",
+        ("joint_f", ("dofs",), "real", "N, N m", "effort on each degree of freedom", _D),
+        ("body_f", ("bodies", 6), "real", "N, N m", "force, and torque about the centre of mass", _d("world")),
+        ("joint_target_pos", ("dofs",), "real", "m, rad", "drive targets (a ball joint's rotation vector)", _D),
+        ("joint_target_vel", ("dofs",), "real", "m/s, rad/s", "drive rates", _D),
+        ("kinematic_q", ("bodies", 7), "real", "m, -", "where each kinematic body is to be at the end of the step", _f("world")),
+        ("equality_active", ("equalities",), "int32", "", "1: the equality acts"),
+    ),
+    *_rows(
+        "contacts",
+        ("world_start", ("worlds+1",), "int32", "", "first slot of each world's slab"),
+        ("count", ("worlds",), "int32", "", "contacts in each slab"),
+        ("needed", ("worlds",), "int32", "", "contacts that there were to write; above the slab's size some were left out and the status says so"),
+        ("shape0", ("contact_slots",), "int32", "", "first shape"),
+        ("shape1", ("contact_slots",), "int32", "", "second shape"),
+        ("feature", ("contact_slots",), "int32", "", "feature of the pair, its number within the pair"),
+        ("point0", ("contact_slots", 3), "real", "m", "witness point on the first shape", _f("its body")),
+        ("point1", ("contact_slots", 3), "real", "m", "witness point on the second shape", _f("its body")),
+        ("normal", ("contact_slots", 3), "real", "-", "from the first shape to the second", _f("world")),
+        ("tangent", ("contact_slots", 3), "real", "-", "first tangent", _f("world")),
+        ("distance", ("contact_slots",), "real", "m", "normal . (p1 - p0), negative when they overlap"),
+        ("force", ("contact_slots", 3), "real", "N", "force on the second shape along normal, tangent and normal x tangent", _f("contact")),
+    ),
+    *_rows(
+        "topology",
+        # links: link 0 is the world; a parent comes before its children
+        ("group_world", ("group_worlds",), "int32", "", "the worlds of this batch group"),
+        ("link_parent", ("links",), "int32", "", "parent link; -1 for link 0"),
+        ("link_body", ("links",), "int32", "", "body within the world; -1 for link 0"),
+        ("link_joint", ("links",), "int32", "", "joint within the world that moves this link; -1 for link 0"),
+        ("link_dof_start", ("links",), "int32", "", "first dof in kernel order"),
+        ("link_dof_count", ("links",), "int32", "", "dofs of the link's joint"),
+        ("link_root", ("links",), "int32", "", "root link of the tree; 0 for link 0"),
+        ("link_depth", ("links",), "int32", "", "joints between the link and the world; link 0: 0"),
+        ("link_flags", ("links",), "int32", "", "bit 0: kinematic; bit 1: a single free body (its tree is this link, on a free joint)"),
+        # degrees of freedom in kernel order: that of the links
+        ("dof_link", ("link_dofs",), "int32", "", "link that the dof moves"),
+        ("dof_kind", ("link_dofs",), "int32", "", "DofKind: linear, angular, or one of the three of a ball"),
+        ("dof_user", ("link_dofs",), "int32", "", "dof within the world, in the order of joint_qd"),
+        ("dof_coord", ("link_dofs",), "int32", "", "coordinate within the world, in the order of joint_q; of a ball dof: the first of its quaternion"),
+        ("dof_parent", ("link_dofs",), "int32", "", "the dof before this one on the way to the root, -1 none"),
+        ("dof_mask", ("mask_words",), "int32", "", "bit i of row j (mask_words / link_dofs words a row): dof i is j or on the way from j to the root"),
+        # shapes and pairs: local shapes, then the shared static ones
+        ("shape_link", ("link_shapes",), "int32", "", "link of the shape; 0: fixed to the world"),
+        ("pair_shape0", ("pairs",), "int32", "", "first shape within the world, the shared static ones after its own"),
+        ("pair_shape1", ("pairs",), "int32", "", "second shape; the first has the smaller ShapeType"),
+        ("pair_routine", ("pairs",), "int32", "", "PairRoutine"),
+        ("pair_slot", ("pairs",), "int32", "", "contacts of all pairs before this one, at most"),
+    ),
+]
+# fmt: on
+
+
+def rows(owner: str) -> list[Array]:
+    """All rows of one container, in order."""
+    return [row for row in TABLE if row.owner == owner]
+
+
+def world_start(count: str) -> str:
+    """Name of the model's row that says where each world's share of a count of ``PER_WORLD`` begins."""
+    return f"world_{PER_WORLD[count]}_start"
+
+
+def references() -> dict[str, str]:
+    """Rows of the model over things of the worlds that are numbers of things of the worlds, and the count of these."""
+    return {row.name: row.indexes for row in rows("model") if row.over in PER_WORLD and row.indexes in PER_WORLD}
+
+
+def counts(owner: str) -> tuple[str, ...]:
+    """Counts that the rows of one container use, in the order of ``COUNTS``; a topology knows all of one world."""
+    names = list(COUNTS)
+    if owner == "topology":
+        return tuple(names[names.index("links") :])
+    used = {str(size).removesuffix("+1") for row in rows(owner) for size in row.shape}
+    return tuple(name for name in names if name in used)

@@ -1,0 +1,170 @@
+"""Checks that the integer arrays of a model agree with one another, so that no kernel reads outside its arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from simengine import enums, schema
+from simengine.errors import ModelError
+
+ENUMERATED = {
+    "joint_type": enums.JointType,
+    "shape_type": enums.ShapeType,
+    "equality_type": enums.EqualityType,
+}
+
+
+def check_arrays(arrays: Mapping[str, np.ndarray], counts: Mapping[str, int]) -> None:
+    """Raise ModelError naming the row of owner "model" that holds an impossible number."""
+    for row in schema.rows("model"):
+        if row.is_offsets:
+            _check_starts(row, arrays[row.name], counts[row.indexes])
+        elif row.indexes:
+            require_range(f"model.{row.name}", arrays[row.name], row.least, counts[row.indexes])
+    of_joints = np.asarray(arrays["equality_type"]) == enums.EqualityType.JOINT
+    for name in ("equality_object0", "equality_object1"):
+        objects = np.asarray(arrays[name])
+        require_range(f"model.{name}, joints", objects[of_joints], -1, counts["joints"])
+        require_range(f"model.{name}, bodies", objects[~of_joints], -1, counts["bodies"])
+    for name, kind in ENUMERATED.items():
+        require_member(f"model.{name}", arrays[name], kind)
+
+
+def _check_starts(row: schema.Array, starts: np.ndarray, end: int) -> None:
+    """Offsets rise from 0 to the number of things; those of shapes end before the shared static ones."""
+    starts, most = np.asarray(starts), "at most " * (row.name == schema.world_start("shapes"))
+    if starts[0] != 0 or (starts[-1] > end if most else starts[-1] != end) or (np.diff(starts) < 0).any():
+        raise ModelError(f"model.{row.name} must rise from 0 to {most}{end}, the number of {row.indexes}")
+
+
+def check_groups(
+    groups: Sequence[Mapping[str, np.ndarray]],
+    group_counts: Sequence[Mapping[str, int]],
+    arrays: Mapping[str, np.ndarray],
+) -> None:
+    """Raise ModelError unless the topology tables of all batch groups fit themselves and the worlds that they name."""
+    worlds = len(arrays["world_group"])
+    found = np.sort(np.concatenate([np.zeros(0, np.int32), *(tables["group_world"] for tables in groups)]))
+    if not np.array_equal(found, np.arange(worlds)):
+        raise ModelError(f"the batch groups must hold each of the {worlds} worlds once")
+    for i, (tables, counts) in enumerate(zip(groups, group_counts, strict=True)):
+        where = f"batch group {i}"
+        if (np.asarray(arrays["world_group"])[tables["group_world"]] != i).any():
+            raise ModelError(f"world_group must be {i} for the worlds of {where}")
+        _check_sizes(where, tables, counts, arrays)
+        _check_links(where, tables, counts)
+        _check_dofs(where, tables, counts)
+        _check_pairs(where, tables, counts)
+
+
+def require_range(where: str, values, least: int, end: int) -> None:
+    """Raise ModelError unless least <= values < end."""
+    values = np.asarray(values)
+    wrong = np.flatnonzero((values < least) | (values >= end))
+    if wrong.size:
+        i = int(wrong[0])
+        raise ModelError(f"{where}[{i}] is {values.ravel()[i]}; it must be from {least} to {end - 1}")
+
+
+def require_member(where: str, values, kind) -> None:
+    """Raise ModelError unless all values are of an enumeration."""
+    values = np.asarray(values)
+    wrong = np.flatnonzero(~np.isin(values, [int(member) for member in kind]))
+    if wrong.size:
+        raise ModelError(f"{where}[{int(wrong[0])}] is {values[wrong[0]]}, which is no {kind.__name__}")
+
+
+def _require_equal(where: str, values: np.ndarray, expected) -> None:
+    wrong = np.flatnonzero(values != np.asarray(expected))
+    if wrong.size:
+        i = int(wrong[0])
+        raise ModelError(f"{where}[{i}] is {values[i]}; it must be {np.asarray(expected)[i]}")
+
+
+def _check_sizes(where: str, tables, counts, arrays) -> None:
+    """The worlds of the group have the bodies, degrees of freedom, coordinates and shapes that its tables speak of."""
+    first = tables["group_world"]
+    static = len(arrays["shape_type"]) - int(arrays["world_shape_start"][-1])
+    expected = {
+        "world_body_start": counts["links"] - 1,
+        "world_joint_start": counts["links"] - 1,
+        "world_shape_start": counts["link_shapes"] - static,
+        "world_coord_start": counts["link_coords"],
+        "world_dof_start": counts["link_dofs"],
+    }
+    for kind in ("sites", "equalities"):  # the tables do not speak of them; they are to be as many in each world
+        name = schema.world_start(kind)
+        expected[name] = np.diff(np.asarray(arrays[name]))[first].max(initial=0)
+    for name, size in expected.items():
+        sizes = np.diff(np.asarray(arrays[name]))[first]
+        if (sizes != size).any():
+            world = int(first[np.argmax(sizes != size)])
+            raise ModelError(f"{where} is of worlds with {size} entries by {name}; world {world} differs")
+
+
+def _check_links(where: str, tables, counts) -> None:
+    """Link 0 is the world, parents come first, and what follows from the parents is so."""
+    links, dofs = counts["links"], counts["link_dofs"]
+    parent = tables["link_parent"]
+    if links < 1 or parent[0] != -1:
+        raise ModelError(f"{where}: link 0 must be the world, with parent -1")
+    each = np.arange(links)
+    if (parent[1:] < 0).any() or (parent[1:] >= each[1:]).any():
+        raise ModelError(f"{where}: the parent of a link must come before it")
+    for name in ("link_body", "link_joint"):
+        if not np.array_equal(np.sort(tables[name]), each - 1) or tables[name][0] != -1:
+            raise ModelError(f"{where}: {name} must be -1 for link 0 and name each of {links - 1} once")
+    depth, root = np.zeros(links, int), np.zeros(links, int)
+    for i in range(1, links):
+        depth[i] = depth[parent[i]] + 1
+        root[i] = i if parent[i] == 0 else root[parent[i]]
+    for name, values in (("link_depth", depth), ("link_root", root)):
+        _require_equal(f"{where}: {name}", tables[name], values)
+    count = tables["link_dof_count"]
+    require_range(f"{where}: link_dof_count", count, 0, 7)
+    _require_equal(f"{where}: link_dof_start", tables["link_dof_start"], np.cumsum(count) - count)
+    if count.sum() != dofs:
+        raise ModelError(f"{where}: the links have {count.sum()} degrees of freedom, the tables {dofs}")
+    _require_equal(f"{where}: dof_link", tables["dof_link"], np.repeat(each, count))
+
+
+def _check_dofs(where: str, tables, counts) -> None:
+    """Balls are three in a row with one quaternion; paths and masks follow from the links."""
+    dofs = counts["link_dofs"]
+    kind, coord, link = tables["dof_kind"], tables["dof_coord"], tables["dof_link"]
+    require_member(f"{where}: dof_kind", kind, enums.DofKind)
+    require_range(f"{where}: dof_coord", coord, 0, counts["link_coords"])
+    if not np.array_equal(np.sort(tables["dof_user"]), np.arange(dofs)):
+        raise ModelError(f"{where}: dof_user must name each of {dofs} degrees of freedom once")
+    last = np.full(counts["links"], -1)
+    paths = np.zeros((dofs, dofs), bool)
+    i = 0
+    for j in range(dofs):
+        in_ball = kind[j] - enums.DofKind.BALL_X
+        if in_ball > 0 and (j == 0 or kind[j - 1] != kind[j] - 1 or coord[j - 1] != coord[j] or link[j - 1] != link[j]):
+            raise ModelError(f"{where}: dof {j} is {enums.DofKind(kind[j]).name} but does not follow the one before it")
+        if 0 <= in_ball < 2 and (j + 1 == dofs or kind[j + 1] != kind[j] + 1):
+            raise ModelError(f"{where}: the ball that begins before dof {j + 1} is not complete")
+        while i < link[j]:  # links in order: each begins where its parent ends
+            i += 1
+            last[i] = last[tables["link_parent"][i]]
+        if tables["dof_parent"][j] != last[i]:
+            raise ModelError(f"{where}: dof_parent[{j}] is {tables['dof_parent'][j]}; it must be {last[i]}")
+        paths[j] = paths[last[i]] if last[i] >= 0 else False
+        paths[j, j] = True
+        last[i] = j
+    words = -(-dofs // 32)
+    packed = np.packbits(np.pad(paths, ((0, 0), (0, 32 * words - dofs))), axis=1, bitorder="little")
+    if not np.array_equal(tables["dof_mask"].astype("<i4").tobytes(), packed.tobytes()):
+        raise ModelError(f"{where}: dof_mask does not say what dof_parent says")
+
+
+def _check_pairs(where: str, tables, counts) -> None:
+    """Shapes and links are there, and each pair begins where the one before it ends."""
+    require_range(f"{where}: shape_link", tables["shape_link"], 0, counts["links"])
+    for name in ("pair_shape0", "pair_shape1"):
+        require_range(f"{where}: {name}", tables[name], 0, counts["link_shapes"])
+    slots = enums.pair_contacts(tables["pair_routine"])
+    _require_equal(f"{where}: pair_slot", tables["pair_slot"], np.cumsum(slots) - slots)
