@@ -1,0 +1,14 @@
+"""Describing scenes: ``ModelBuilder`` and the values it takes. Names are loaded when they are asked for."""
+
+from simengine.lazy import lazy_names
+
+_NAMES = {
+    "ModelBuilder": "simengine.builder.builder",
+    "Material": "simengine.builder.material",
+    "JointConfig": "simengine.builder.elements",
+    "Mesh": "simengine.builder.mesh_data",
+    "convex_hull": "simengine.builder.mesh_data",
+    "ImportReport": "simengine.builder.report",
+}
+
+__getattr__, __dir__ = lazy_names(__name__, _NAMES)

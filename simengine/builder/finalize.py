@@ -1,0 +1,189 @@
+"""From templates to the arrays of all worlds: each template is compiled once and tiled with NumPy."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from simengine import schema
+from simengine.builder.elements import Shape
+from simengine.builder.labels import TiledLabels
+from simengine.builder.mesh_data import Mesh
+from simengine.builder.template import Template, shape_arrays
+from simengine.enums import EqualityType
+from simengine.errors import ModelError
+
+REFERENCES = schema.references()
+DTYPES = {"real": {"float32": np.float32, "float64": np.float64}}
+
+
+@dataclass
+class ModelData:
+    """What a Model is made of: host arrays by name, labels by kind, topology of each batch group, counted gaps."""
+
+    arrays: dict[str, np.ndarray]
+    labels: dict[str, Sequence[str]]
+    topologies: list[dict[str, np.ndarray]]
+    unsupported_pairs: dict[tuple[str, str], int]
+
+
+def assemble(
+    templates: Sequence[Template],
+    template_of_world: np.ndarray,
+    prefixes: dict[int, str],
+    shared: Sequence[Shape],
+    precision: str,
+    seed: int,
+) -> ModelData:
+    """The arrays of all worlds.
+
+    ``template_of_world`` (worlds,): index into ``templates``. ``prefixes``: of the labels of single worlds.
+    ``shared``: static shapes of all worlds, which stand last. ``precision``: "float32" or "float64".
+    """
+    tiler = Tiler(templates, template_of_world, precision)
+    meshes: dict[Mesh, int] = {}
+    for template in templates:
+        for mesh in template.meshes:
+            meshes.setdefault(mesh, len(meshes))
+    static = shape_arrays(shared, meshes)
+    rows = {row.name: row for row in schema.rows("model")}
+    arrays = {}
+    for name, row in rows.items():
+        if row.over in schema.PER_WORLD and name in templates[0].arrays:
+            arrays[name] = tiler.tile(row, static.get(name), meshes)
+    arrays |= tiler.world_arrays(len(shared), seed)
+    arrays |= mesh_arrays(list(meshes), precision)
+    topologies, arrays["world_group"] = group_worlds(templates, tiler.template_of_world)
+    labels = {
+        kind: TiledLabels(
+            [template.labels[kind] for template in templates],
+            template_of_world,
+            prefixes,
+            tuple(shape.label for shape in shared) if kind == "shape" else (),
+        )
+        for kind in schema.ELEMENTS.values()
+    }
+    missing = Counter()
+    for template, worlds in zip(templates, tiler.worlds_of, strict=True):
+        for types, count in template.unsupported.items():
+            missing[types] += count * len(worlds)
+    return ModelData(arrays, labels, topologies, dict(missing))
+
+
+class Tiler:
+    """Writes the arrays of templates to the places of their worlds."""
+
+    def __init__(self, templates: Sequence[Template], template_of_world: np.ndarray, precision: str):
+        self.templates = templates
+        self.template_of_world = np.asarray(template_of_world, np.int64)
+        self.precision = precision
+        by_template = np.argsort(self.template_of_world, kind="stable")
+        ends = np.cumsum(np.bincount(self.template_of_world, minlength=len(templates)))
+        self.worlds_of = np.split(by_template, ends[:-1])
+        self.starts = {}
+        for kind in schema.PER_WORLD:
+            sizes = np.array([template.counts[kind] for template in templates], np.int64)
+            self.starts[kind] = np.concatenate([[0], np.cumsum(sizes[self.template_of_world])])
+
+    def tile(self, row: schema.Array, last: np.ndarray | None, meshes: dict[Mesh, int]) -> np.ndarray:
+        """One array of the model: each world's rows, then ``last``; an array of starts ends with the total."""
+        start = self.starts[row.over]
+        tail = np.zeros((0, *row.shape[1:])) if last is None else last
+        if row.is_offsets:
+            tail = self.starts[row.indexes][-1:]
+        dtype = DTYPES.get(row.dtype, {}).get(self.precision, row.dtype)
+        result = np.empty((start[-1] + len(tail), *row.shape[1:]), dtype)
+        result[start[-1] :] = tail
+        for template, worlds in zip(self.templates, self.worlds_of, strict=True):
+            values = template.arrays[row.name]
+            count = len(values)
+            if not count or not len(worlds):
+                continue
+            if row.name == "shape_mesh" and template.meshes:
+                to_model = np.array([meshes[mesh] for mesh in template.meshes])
+                values = np.where(values < 0, -1, to_model[values])
+            values = values.astype(dtype)
+            offsets = self._offsets(row.name, template, worlds)
+            if offsets is not None:
+                tiled = np.where(values >= 0, values + offsets, values)
+            else:
+                tiled = np.broadcast_to(values, (len(worlds), *values.shape))
+            if len(worlds) == len(start) - 1:  # one template: no need to look for the places
+                result[: start[-1]].reshape(tiled.shape)[...] = tiled
+            else:
+                result[start[worlds][:, None] + np.arange(count)] = tiled
+        return result
+
+    def _offsets(self, name: str, template: Template, worlds: np.ndarray) -> np.ndarray | None:
+        """What is added to the numbers that ``name`` holds, (worlds, 1 or rows); None where they number nothing."""
+        if name in ("equality_object0", "equality_object1"):
+            of_joints = template.arrays["equality_type"] == EqualityType.JOINT
+            joints, bodies = self.starts["joints"][worlds][:, None], self.starts["bodies"][worlds][:, None]
+            return np.where(of_joints, joints, bodies)
+        if name not in REFERENCES:
+            return None
+        return self.starts[REFERENCES[name]][worlds][:, None]
+
+    def world_arrays(self, shared: int, seed: int) -> dict[str, np.ndarray]:
+        """The rows over worlds, and those that name the world of each body and shape."""
+        worlds = len(self.template_of_world)
+        real = DTYPES["real"][self.precision]
+        gravity = np.array([template.gravity for template in self.templates], real)
+        starts = {schema.world_start(kind): self.starts[kind].astype(np.int32) for kind in schema.PER_WORLD}
+        numbers = np.arange(worlds, dtype=np.int32)
+        return starts | {
+            "gravity": gravity[self.template_of_world],
+            "random_key": random_keys(seed, worlds),
+            "body_world": np.repeat(numbers, np.diff(self.starts["bodies"])),
+            "shape_world": np.concatenate(
+                [np.repeat(numbers, np.diff(self.starts["shapes"])), np.full(shared, -1, np.int32)]
+            ),
+        }
+
+
+def group_worlds(templates: Sequence[Template], template_of_world: np.ndarray):
+    """Topology rows of each batch group, in the order of its first world, and ``world_group`` (worlds,)."""
+    keys = [template.structure_key() for template in templates]
+    numbers: dict[bytes, int] = {}
+    first: list[Template] = []
+    _, seen_at = np.unique(template_of_world, return_index=True)
+    for t in template_of_world[np.sort(seen_at)]:
+        if keys[t] not in numbers:
+            numbers[keys[t]] = len(first)
+            first.append(templates[t])
+    group_of_template = np.array([numbers.get(key, -1) for key in keys], np.int32)
+    world_group = group_of_template[template_of_world]
+    topologies = [
+        {"group_world": np.flatnonzero(world_group == g).astype(np.int32)} | template.topology
+        for g, template in enumerate(first)
+    ]
+    return topologies, world_group
+
+
+def mesh_arrays(meshes: Sequence[Mesh], precision: str) -> dict[str, np.ndarray]:
+    """The ``mesh_*`` rows."""
+    points = [mesh.vertices for mesh in meshes] or [np.zeros((0, 3))]
+    triangles = [mesh.triangles for mesh in meshes] or [np.zeros((0, 3), np.int32)]
+    return {
+        "mesh_point_start": np.cumsum([0, *(len(mesh.vertices) for mesh in meshes)]).astype(np.int32),
+        "mesh_triangle_start": np.cumsum([0, *(len(mesh.triangles) for mesh in meshes)]).astype(np.int32),
+        "mesh_point": np.concatenate(points).astype(DTYPES["real"][precision]),
+        "mesh_triangle": np.concatenate(triangles),
+    }
+
+
+def random_keys(seed: int, worlds: int) -> np.ndarray:
+    """A key for each world (worlds,) uint64 from seed and index: SplitMix64 (Steele, Lea and Flood 2014).
+
+    ModelError unless ``seed`` is a whole number.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+        raise ModelError(f"seed is {seed!r}; give a whole number")
+    with np.errstate(over="ignore"):
+        z = np.uint64(int(seed) % 2**64) + np.arange(1, worlds + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return z ^ (z >> np.uint64(31))

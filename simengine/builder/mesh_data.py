@@ -1,0 +1,141 @@
+"""A triangle mesh as the builder holds it: checked, immutable, compared by content."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+
+import numpy as np
+
+from simengine.errors import MissingExtraError, ModelError
+
+
+class Mesh:
+    """Triangles in the frame of the shape that uses them.
+
+    ``vertices`` (n, 3) in m, ``triangles`` (m, 3) vertex indices, counter-clockwise seen from outside. Both are copied
+    and cannot be written. Meshes of equal content are equal; a model stores each once. Raises ModelError, naming
+    ``label``, for wrong shapes, numbers that are not finite, and indices that lead nowhere.
+    """
+
+    def __init__(self, vertices, triangles, label: str = "mesh"):
+        self.label = label
+        self.vertices = _table(vertices, np.float64, f"{label}: vertices")
+        self.triangles = _table(triangles, np.int32, f"{label}: triangles")
+        bad = np.flatnonzero(~np.isfinite(self.vertices).all(axis=1))
+        if bad.size:
+            raise ModelError(f"{label}: vertex {bad[0]} is {self.vertices[bad[0]]}; all coordinates must be finite")
+        bad = np.flatnonzero(((self.triangles < 0) | (self.triangles >= len(self.vertices))).any(axis=1))
+        if bad.size:
+            raise ModelError(
+                f"{label}: triangle {bad[0]} names vertices {self.triangles[bad[0]]}; there are {len(self.vertices)}, "
+                "counted from 0"
+            )
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A hash of the content."""
+        content = hashlib.blake2b(self.vertices.tobytes(), digest_size=16)
+        content.update(self.triangles.tobytes())
+        return content.digest()
+
+    def __eq__(self, other) -> bool:
+        return self is other or (isinstance(other, Mesh) and self.digest == other.digest)
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return f"Mesh({self.label!r}, {len(self.vertices)} vertices, {len(self.triangles)} triangles)"
+
+    @cached_property
+    def solid_problem(self) -> str:
+        """Why the surface does not bound a solid; empty where it does.
+
+        Vertices at equal positions count as one, as in files that repeat them for each triangle. In a closed surface
+        with one sense of winding each directed edge occurs once and its reverse once.
+        """
+        _, merged = np.unique(self.vertices + 0.0, axis=0, return_inverse=True)
+        corners = merged.reshape(-1)[self.triangles].astype(np.int64)
+        corners = corners[(corners != np.roll(corners, 1, axis=1)).all(axis=1)]
+        start, end = corners.ravel(), np.roll(corners, -1, axis=1).ravel()
+        n = len(self.vertices)
+        edges, times = np.unique(start * n + end, return_counts=True)
+        if (times > 1).any():
+            return f"{int((times > 1).sum())} edges are used twice in the same sense (winding differs or not manifold)"
+        alone = ~np.isin(edges % n * n + edges // n, edges)
+        if alone.any():
+            return f"it is open: {int(alone.sum())} edges belong to one triangle alone"
+        return ""
+
+    @cached_property
+    def moments(self) -> tuple[float, np.ndarray, np.ndarray]:
+        """Volume (m3), its first moment (3,) and second moment (3, 3) about the origin of the mesh.
+
+        Signed tetrahedra from the mean vertex to each triangle; a surface that is inside out as a whole is turned.
+        """
+        center = self.vertices.mean(axis=0)
+        a, b, c = (self.vertices[self.triangles[:, i]] - center for i in range(3))
+        volumes = np.einsum("ni,ni->n", a, np.cross(b, c)) / 6.0
+        volume, first, second = _weighted_moments(volumes, a, b, c, 0.25, 0.05)
+        if volume < 0:
+            volume, first, second = -volume, -first, -second
+        second += np.outer(first, center) + np.outer(center, first) + volume * np.outer(center, center)
+        return volume, first + volume * center, second
+
+    def surface_moments(self, scale) -> tuple[float, np.ndarray, np.ndarray]:
+        """Area (m2), its first moment (3,) and second moment (3, 3) about the origin, scaled by ``scale`` (3,)."""
+        points = self.vertices * np.asarray(scale)
+        a, b, c = (points[self.triangles[:, i]] for i in range(3))
+        areas = 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1)
+        return _weighted_moments(areas, a, b, c, 1.0 / 3.0, 1.0 / 12.0)
+
+
+def _weighted_moments(weights, a, b, c, first_factor, second_factor):
+    """Moments of simplices on a, b, c (and the origin): sums of w f (a+b+c) and of w g ((a+b+c)^2 + a2 + b2 + c2)."""
+    total = a + b + c
+    first = first_factor * (weights @ total)
+    second = sum(np.einsum("n,ni,nj->ij", weights, x, x) for x in (total, a, b, c)) * second_factor
+    return float(weights.sum()), first, second
+
+
+def convex_hull(points, label: str = "convex hull") -> Mesh:
+    """The convex hull of points (n, 3) as a closed Mesh wound outwards (Qhull through SciPy).
+
+    Raises ModelError where the points lie in one plane, MissingExtraError where SciPy is missing.
+    """
+    points = _table(points, np.float64, f"{label}: points")
+    if not np.isfinite(points).all():
+        raise ModelError(f"{label}: all coordinates must be finite")
+    try:
+        from scipy.spatial import ConvexHull, QhullError
+    except ImportError:
+        raise MissingExtraError("scipy", "meshes", f"{label}: a convex hull") from None
+    try:
+        hull = ConvexHull(points)
+    except (QhullError, ValueError):
+        raise ModelError(
+            f"{label}: the {len(points)} points lie in one plane or on one line (coplanar), so they enclose no volume; "
+            "use a mesh with a shell thickness, or a thin box"
+        ) from None
+    order = np.sort(hull.vertices)
+    renumbered = np.searchsorted(order, hull.simplices)
+    corners = points[hull.simplices]
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    inwards = np.einsum("ni,ni->n", normals, hull.equations[:, :3]) < 0
+    renumbered[inwards] = renumbered[inwards][:, ::-1]
+    return Mesh(points[order], renumbered, label)
+
+
+def _table(values, dtype, what: str) -> np.ndarray:
+    try:
+        given = np.asarray(values)
+        table = np.array(given, dtype=dtype)
+    except (TypeError, ValueError, OverflowError):
+        raise ModelError(f"{what} must be a table of numbers with three columns") from None
+    if table.ndim != 2 or table.shape[1] != 3 or not len(table):
+        raise ModelError(f"{what} has shape {table.shape}; it must be (n, 3) with at least one row")
+    if dtype == np.int32 and not np.array_equal(table, given):
+        raise ModelError(f"{what} must be whole numbers")
+    table.flags.writeable = False
+    return table
