@@ -1,0 +1,273 @@
+"""Advice: what of a model a step of a given length cannot resolve. Read from the first world of each batch group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from simengine.containers import to_numpy
+from simengine.dynamics import eval_bias_force, eval_inverse_dynamics
+from simengine.enums import BodyFlag, Integrator, JointType, ShapeFlag
+from simengine.errors import shortened
+
+MASS_RATIO = 1e4
+"""Ratio of the masses of neighbours in a chain above which float32 loses the lighter one's inertia in the sum."""
+
+MASS_SHARE = 1e-4
+"""Share of its tree's mass below which what a body shows a contact is too little to carry the tree."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """One warning. ``element``: label or labels; ``problem``: in words; ``value``: the number that is out of bounds;
+    ``safe``: a bound that it should keep."""
+
+    element: str
+    problem: str
+    value: float
+    safe: float
+
+    def __str__(self) -> str:
+        return f"{self.element}: {self.problem} (now {self.value:.4g}, safe {self.safe:.4g})"
+
+
+def advise(solver, dt: float) -> list[Advice]:
+    """See ``Featherstone.advise``."""
+    found = []
+    masses = _mass_matrices(solver.model) if solver.integrator == Integrator.EULER else []
+    for number, group in enumerate(solver.model.groups):
+        world = _World(solver.model, int(group.worlds[0]))
+        if masses:
+            found += _explicit_springs(world, masses[number], dt)
+        found += _short_time_constants(world, dt)
+        found += _mass_ratios(world)
+        found += _massless_bodies(world)
+    return found
+
+
+def _mass_matrices(model) -> list[np.ndarray]:
+    """Mass matrix, in float64, of the first world of each batch group at the model's initial coordinates; an empty list
+    where no joint has a spring or a drive.
+
+    Column j is the inverse dynamics of a unit acceleration of dof j of every world, less that of none.
+    """
+    forces = ("joint_stiffness", "joint_target_ke", "joint_target_kd")
+    if not any(to_numpy(getattr(model, name)).any() for name in forces):
+        return []
+    state = model.state()
+    state.joint_qd = 0.0
+    starts = to_numpy(model.world_dof_start)
+    sizes = np.diff(starts)
+    ranges = [slice(starts[w], starts[w + 1]) for w in (int(group.worlds[0]) for group in model.groups)]
+    matrices = [np.zeros((r.stop - r.start,) * 2) for r in ranges]
+    rest = to_numpy(eval_bias_force(model, state)).astype(float)
+    for j in range(int(sizes.max())):
+        unit = np.zeros(model.joint_dof_count, model.precision)
+        unit[starts[:-1][sizes > j] + j] = 1
+        column = to_numpy(eval_inverse_dynamics(model, state, model.device.asarray(unit))) - rest
+        for matrix, rows in zip(matrices, ranges, strict=True):
+            if j < len(matrix):
+                matrix[:, j] = column[rows]
+    return matrices
+
+
+class _World:
+    """Host copies of one world's rows: ``rows("body_mass", "body")``; indices within stay those of the model.
+
+    ``kinematic``: of each body, whether it is; ``gravity``: m/s2, its size.
+    """
+
+    def __init__(self, model, world: int):
+        self.model = model
+        self.range = {}
+        for kind in ("body", "joint", "dof", "shape"):
+            first, end = (int(v) for v in to_numpy(getattr(model, f"world_{kind}_start"))[world : world + 2])
+            self.range[kind] = slice(first, end)
+        self.kinematic = (self.integers("body_flags", "body") & BodyFlag.KINEMATIC) != 0
+        self.gravity = float(np.linalg.norm(to_numpy(model.gravity[world])))
+
+    def rows(self, name: str, kind: str) -> np.ndarray:
+        return to_numpy(getattr(self.model, name)[self.range[kind]]).astype(float)
+
+    def integers(self, name: str, kind: str) -> np.ndarray:
+        return to_numpy(getattr(self.model, name)[self.range[kind]])
+
+    def joint_of_dof(self, dof: int) -> str:
+        starts = to_numpy(self.model.joint_qd_start)
+        joint = int(np.searchsorted(starts, self.range["dof"].start + dof, side="right")) - 1
+        return f"joint {self.model.joint_label[joint]!r}"
+
+
+def _explicit_springs(world: _World, mass: np.ndarray, dt: float) -> list[Advice]:
+    """Springs and drives that `euler` takes at the start of the step.
+
+    (M + h B) v+ = (M - h C) v - h K q, q+ = q + h v+ with drive damping C, spring and drive stiffness K and joint
+    damping B, all diagonal: on a mode x this is a quadratic in the growth z, with both roots inside the unit circle
+    while h^2 x.K x + 2 h x.(C - B) x < 4 x.M x. So the greatest eigenvalue of M^-1 (h^2 K + 2 h (C - B)) is to be
+    below 4; where it is 4, z = -1.
+    """
+    free = np.flatnonzero(world.rows("dof_inverse_weight", "dof") > 0)
+    stiffness = (world.rows("joint_stiffness", "dof") + world.rows("joint_target_ke", "dof"))[free]
+    excess = (world.rows("joint_target_kd", "dof") - world.rows("joint_damping", "dof"))[free]
+    if not ((stiffness > 0) | (excess > 0)).any():
+        return []
+    try:
+        inverse = np.linalg.inv(np.linalg.cholesky(mass[np.ix_(free, free)]))
+    except np.linalg.LinAlgError:  # masses too unlike for the precision, of which _mass_ratios warns
+        return []
+
+    def modes(h: float):
+        return np.linalg.eigh(inverse @ np.diag(h * h * stiffness + 2 * h * excess) @ inverse.T)
+
+    values, vectors = modes(dt)
+    if values[-1] < 4:
+        return []
+    low, high = 0.0, dt  # the limit lies between
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if modes(middle)[0][-1] < 4 else (low, middle)
+    shares = (dt * dt * stiffness + 2 * dt * excess) * (inverse.T @ vectors[:, -1]) ** 2
+    leading = [free[i] for i in np.argsort(-shares) if shares[i] > 0.1 * shares.max()]
+    joints = dict.fromkeys(world.joint_of_dof(int(dof)) for dof in leading)
+    problem = "stiffness and damping of springs and drives make euler unstable at this dt; use integrator='implicit'"
+    return [Advice(shortened(list(joints)), problem, dt, low)]
+
+
+def _short_time_constants(world: _World, dt: float) -> list[Advice]:
+    """Contacts and limits whose time constant is raised to 2 dt, and so are softer than asked for."""
+    found = []
+    collides = (world.integers("shape_flags", "shape") & ShapeFlag.COLLIDES) != 0
+    soft = collides & (world.rows("shape_stiffness", "shape") == 0)
+    constants = world.rows("shape_reference", "shape")[:, 0]
+    low = np.flatnonzero(soft & (constants < 2 * dt))
+    if low.size:
+        labels = [world.model.shape_label[world.range["shape"].start + i] for i in low[:1000]]
+        element = f"shape{'s' if low.size > 1 else ''} {shortened(labels)}"
+        softest = low[np.argmin(constants[low])]
+        problem = _raised("contact", dt, constants[softest])
+        if dt > constants[softest]:
+            depth = _rest_depth(world, softest, dt)
+            problem = f"dt is too long for contacts: what rests on them sinks by about {depth:.2g} m; {problem}"
+        found.append(Advice(element, problem, dt, float(constants[softest]) / 2))
+    limited = np.isfinite(world.rows("joint_limit_lower", "dof")) | np.isfinite(world.rows("joint_limit_upper", "dof"))
+    constants = world.rows("joint_limit_reference", "dof")[:, 0]
+    low = np.flatnonzero(limited & (world.rows("joint_limit_ke", "dof") == 0) & (constants < 2 * dt))
+    if low.size:
+        element = shortened([world.joint_of_dof(int(i)) for i in low[:1000]])
+        found.append(Advice(element, _raised("limit", dt, constants[low].min()), dt, float(constants[low].min()) / 2))
+    return found
+
+
+def _raised(what: str, dt: float, constant: float) -> str:
+    return f"{what} time constant {constant:.4g} s is below 2 dt and raised to {2 * dt:.4g} s, which softens the {what}"
+
+
+def _rest_depth(world: _World, shape: int, dt: float) -> float:
+    """m, about how deep a body rests in a shape whose time constant is 2 dt: g (1 - d) (2 dt z)^2."""
+    ratio = world.rows("shape_reference", "shape")[shape, 1]
+    impedance = min(world.rows("shape_impedance", "shape")[shape, 1], 0.9999)
+    return float(world.gravity * (1 - impedance) * np.square(np.minimum(2 * dt * ratio, 1e100)))
+
+
+def _moving_pairs(world: _World):
+    """(child, parent) within the world of every joint between two bodies."""
+    first = world.range["body"].start
+    parents, children = world.integers("joint_parent", "joint"), world.integers("joint_child", "joint")
+    return [(int(c) - first, int(p) - first) for p, c in zip(parents, children, strict=True) if p >= 0]
+
+
+def _rigid_groups(world: _World) -> tuple[list[int], np.ndarray]:
+    """Bodies whose masses act as one: the number of each body's group (-1: the world's), group masses.
+
+    Fixed joints hold bodies together, and to the world; a link of no mass belongs to its neighbour: its parent, or, at
+    the root, its child. Kinematic bodies are the world's, as nothing that pulls at them moves them.
+    """
+    first = world.range["body"].start
+    mass = world.rows("body_mass", "body")
+    leader = list(range(len(mass)))
+
+    def find(body: int) -> int:
+        while body >= 0 and leader[body] != body:
+            body = leader[body]
+        return body
+
+    def join(child: int, parent: int) -> None:
+        low, high = sorted((find(child), find(parent)))
+        if low != high:
+            leader[high] = low
+
+    for body in np.flatnonzero(world.kinematic):
+        join(int(body), -1)
+    fixed = world.integers("joint_type", "joint") == JointType.FIXED
+    parents, children = (world.integers(f"joint_{end}", "joint") for end in ("parent", "child"))
+    at_root = set((children[(parents < 0) & ~fixed] - first).tolist())
+    for held, parent, child in zip(fixed.tolist(), parents.tolist(), children.tolist(), strict=True):
+        parent, child = max(parent - first, -1), child - first
+        hangs = parent >= 0 and (mass[child] == 0 or (mass[parent] == 0 and parent in at_root))
+        if held or hangs:
+            join(child, parent)
+    groups = [find(body) for body in range(len(mass))]
+    total = np.zeros(len(mass))
+    for body, group in enumerate(groups):
+        if group >= 0:
+            total[group] += mass[body]
+    return groups, total
+
+
+def _mass_ratios(world: _World) -> list[Advice]:
+    """Neighbours in a chain; what acts as one body counts as one, and the world as none. The worst stands for all."""
+    groups, group_mass = _rigid_groups(world)
+    found = set()
+    for pair in _moving_pairs(world):
+        light, heavy = sorted((groups[body] for body in pair), key=lambda group: group_mass[group])
+        if light == heavy or min(light, heavy) < 0:
+            continue
+        ratio = group_mass[heavy] / max(group_mass[light], 1e-300)
+        if ratio > MASS_RATIO:
+            found.add((float(ratio), heavy, light))
+    if not found:
+        return []
+    ratio, *worst = max(found)
+    names = [_heaviest(world, groups, group) for group in worst]
+    more = f" and {len(found) - 1} more pairs" if len(found) > 1 else ""
+    problem = "neighbours in a chain differ in mass by this factor"
+    return [Advice(f"bodies {names[0]!r} and {names[1]!r}{more}", problem, ratio, MASS_RATIO)]
+
+
+def _heaviest(world: _World, groups: list[int], group: int) -> str:
+    """Label of the heaviest body of a group."""
+    first, mass = world.range["body"].start, world.rows("body_mass", "body")
+    members = [body for body, of in enumerate(groups) if of == group]
+    return world.model.body_label[first + max(members, key=lambda body: mass[body])]
+
+
+def _massless_bodies(world: _World) -> list[Advice]:
+    """Moving bodies that collide and whose effective mass is next to nothing beside that of their tree.
+
+    Contacts are as stiff as the effective mass of the body they touch: a tree that stands on a foot of no mass sinks.
+    """
+    mass = np.where(world.kinematic, 0, world.rows("body_mass", "body"))
+    weight = world.rows("body_inverse_weight", "body")[:, 0]
+    root = np.arange(len(mass))
+    for child, parent in _moving_pairs(world):
+        root[child] = parent
+    for _ in range(len(mass)):
+        if (root == root[root]).all():
+            break
+        root = root[root]
+    tree_mass = np.bincount(root, mass, len(mass))[root]
+    collides = (world.integers("shape_flags", "shape") & ShapeFlag.COLLIDES) != 0
+    touched = np.unique(world.integers("shape_body", "shape")[collides]) - world.range["body"].start
+    light = {}
+    for body in touched[touched >= 0]:
+        if world.kinematic[body] or weight[body] == 0:
+            continue
+        share = float(1 / (weight[body] * tree_mass[body]))
+        if share < MASS_SHARE:
+            light[world.model.body_label[world.range["body"].start + body]] = share
+    if not light:
+        return []
+    element = f"{'bodies' if len(light) > 1 else 'body'} {shortened(list(light))}"
+    problem = "collides and is nearly massless beside its tree, which contacts on it cannot carry; mass share"
+    return [Advice(element, problem, min(light.values()), MASS_SHARE)]

@@ -1,0 +1,299 @@
+"""The Featherstone solver: reduced coordinates, convex contact. Its kernel is kernels_cuda/featherstone.cu."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import warnings
+
+import numpy as np
+
+from simengine.containers import to_numpy
+from simengine.enums import Cone, EqualityType, Integrator, JointType, StatusBit
+from simengine.errors import ModelError, did_you_mean
+from simengine.runtime import modes
+from simengine.runtime.kernel import Kernel
+from simengine.runtime.world_launch import WorldLaunch, lanes_for
+from simengine.solvers import advise
+from simengine.solvers.base import Solver, checked_dt
+from simengine.solvers.specialise import Forms
+
+TOLERANCES = {"float32": 1e-5, "float64": 1e-10}
+LANES = (1, 4, 8, 16, 32)
+OUTPUTS = ("joint_constraint_force", "joint_drive_force")
+
+SUPPORTS = {
+    "joints": "revolute, prismatic, ball, free, fixed, universal, d6; not distance",
+    "joint armature, damping, springs, dry friction": "yes",
+    "joint limits": "yes, of ball joints too: angle, swing and twist",
+    "drives with effort limits": "yes",
+    "velocity limits": "yes",
+    "kinematic bodies": "yes",
+    "equality constraints and loop joints": "no",
+    "contact dimensions": "1 and 3; not 4 and 6",
+    "friction cones": "elliptic, pyramidal",
+    "static friction": "yes",
+    "restitution": "yes",
+    "contact compliance": "time constant, damping ratio and impedance; stiffness and dissipation",
+    "integrators": "implicit, euler",
+    "particles": "no",
+    "gradients": "no",
+}
+
+
+def options_dtype(precision: str) -> np.dtype:
+    """Layout of StepOptions in kernels_cuda/solver.h."""
+    reals = ("tolerance", "impratio", "stiction_speed", "restitution_speed")
+    integers = ("integrator", "cone", "iterations")
+    return np.dtype(
+        [("dt", "f8"), *((name, precision) for name in reals), *((name, "i4") for name in integers)], align=True
+    )
+
+
+class Featherstone(Solver):
+    """Articulated bodies in reduced coordinates with convex contact; not the penalty solver of that name elsewhere.
+
+    Each step finds the joint accelerations that minimise one convex cost of inertia, contacts, friction, limits and
+    drives, by Newton's method with an exact line search (E. Todorov, "Convex and analytically-invertible dynamics with
+    contacts and constraints", ICRA 2014). Semi-implicit: positions move with the new velocities.
+
+    Parameters
+    ----------
+    model: the Model. Make the solver before the states, which carry its warm start.
+    integrator: "implicit" (damping, springs and drives are evaluated at the end of the step: stiff drives are stable)
+        or "euler" (at its start, but for joint damping, as MuJoCo's Euler).
+    cone: "elliptic" or "pyramidal".
+    impratio: ratio of friction's impedance to the normal one; larger slips less.
+    iterations: most Newton iterations of a step.
+    tolerance: relative gradient at which a world's solve ends (kernels_cuda/newton.h says relative to what); default
+        1e-5 in float32, 1e-10 in float64.
+    outputs: names among "joint_constraint_force" (efforts of contacts, limits and dry friction) and
+        "joint_drive_force" (efforts of drives), each (nv,) in N or N m, that a step also writes.
+    unsupported: "raise" or "warn" where the model has what the solver does not support. Pairs of shapes without a
+        collision routine and equalities between joints (mimic joints of files) only warn.
+    stiction_speed: m/s, the slip speed below which static friction holds.
+    restitution_speed: m/s, the approach speed above which restitution acts.
+    lanes: 1, 4, 8, 16 or 32 lanes work a world on a GPU; default by the number of dofs. The bits are the same for all.
+    specialise: "auto" steps with kernels for any model until those for the sizes and topology of this one are compiled,
+        which happens meanwhile (on the CPU after some seconds of use) and is kept in the cache; True compiles them
+        now, KernelCompileError where that fails; False never does. Worlds of more than 64 degrees of freedom or 2,000
+        pairs of shapes keep the general ones. The bits are the same for all.
+
+    ``iterations`` and ``residual`` (worlds,) are those of the last step; ``max_iterations`` is the option.
+    """
+
+    name = "Featherstone"
+    coordinates = "joint"
+
+    def __init__(
+        self,
+        model,
+        integrator: str = "implicit",
+        cone: str = "elliptic",
+        impratio: float = 1,
+        iterations: int = 100,
+        tolerance: float | None = None,
+        outputs=(),
+        unsupported: str = "raise",
+        *,
+        stiction_speed: float = 0.01,
+        restitution_speed: float = 0.05,
+        lanes: int | None = None,
+        specialise="auto",
+    ):
+        super().__init__(model, unsupported)
+        self._set(
+            integrator=_choice("integrator", integrator, Integrator),
+            cone=_choice("cone", cone, Cone),
+            impratio=_number("impratio", impratio, above=0),
+            max_iterations=_count("iterations", iterations),
+            tolerance=_number("tolerance", TOLERANCES[model.precision] if tolerance is None else tolerance, above=0),
+            stiction_speed=_number("stiction_speed", stiction_speed),
+            restitution_speed=_number("restitution_speed", restitution_speed),
+            iterations=model.device.zeros(model.world_count, np.int32),
+            residual=model.device.zeros(model.world_count, model.precision),
+        )
+        if lanes is not None and (isinstance(lanes, bool) or lanes not in LANES):
+            raise ModelError(f"solvers.Featherstone: lanes is {lanes!r}; it is one of {', '.join(map(str, LANES))}")
+        self._lanes = [lanes or lanes_for(group.counts()["link_dofs"]) for group in model.groups]
+        self._forms = Forms(
+            "featherstone.cu", "featherstone_step", _kernel, model, self._lanes, specialise, self._constants()
+        )
+        self._outputs = self._make_outputs(outputs)
+        self._launch = self._make_launch()
+        self._step_options = (0.0, None)  # dt, and all options of a step with it
+        self._refuse_unsupported()
+        self._advised = False
+
+    def _make_outputs(self, names) -> dict:
+        names = (names,) if isinstance(names, str) else tuple(names)
+        for name in names:
+            if name not in OUTPUTS:
+                raise ModelError(
+                    f"solvers.Featherstone: no output {name!r}; there are {', '.join(OUTPUTS)}"
+                    f"{did_you_mean(name, OUTPUTS)}"
+                )
+        zeros = functools.partial(self.model.device.zeros, self.model.joint_dof_count, self.model.precision)
+        return {name: zeros() for name in names}
+
+    def _refuse_unsupported(self) -> None:
+        model = self.model
+        dimension = to_numpy(model.shape_contact_dim)
+        shapes = [model.shape_label[i] for i in np.flatnonzero((dimension != 1) & (dimension != 3))[:1000]]
+        self.report_unsupported("contact dimensions other than 1 and 3 are", shapes)
+        joints = np.flatnonzero(to_numpy(model.joint_type) == JointType.DISTANCE)[:1000]
+        self.report_unsupported("distance joints are", [model.joint_label[i] for i in joints])
+        mimic = to_numpy(model.equality_type) == EqualityType.JOINT
+        labels = model.equality_label
+        self.report_unsupported(
+            "equality constraints and loop joints are", [labels[i] for i in np.flatnonzero(~mimic)[:1000]]
+        )
+        self.report_unsupported(
+            "equalities between joints are", [labels[i] for i in np.flatnonzero(mimic)[:1000]], always_warn=True
+        )
+        self.warn_of_pairs()
+
+    @property
+    def supports(self) -> dict[str, str]:
+        """What the solver does and does not do; with the model's pairs of shapes that no routine collides, counted."""
+        pairs = ", ".join(f"{a} and {b}: {count}" for (a, b), count in sorted(self.model.unsupported_pairs.items()))
+        return {**SUPPORTS, "pairs of shapes without a routine": pairs or "none"}
+
+    def __getattr__(self, name: str):
+        if name in OUTPUTS:
+            outputs = self.__dict__.get("_outputs", {})
+            if name in outputs:
+                return outputs[name]
+            raise AttributeError(f"solvers.Featherstone writes no {name}: ask for it with outputs=({name!r},)")
+        raise AttributeError(f"Featherstone has no {name!r}{did_you_mean(name, [*dir(type(self)), *self.__dict__])}")
+
+    def step(self, state_in, state_out, control, contacts, dt: float) -> None:
+        """Advance ``state_in`` by ``dt`` seconds into ``state_out``; reads ``control`` and, where given, ``contacts``.
+
+        ``contacts``: as ``sim.collide`` or the user filled them for ``state_in``; their ``force`` is written. None: the
+        step finds the contacts by itself, with the same result. Joint coordinates are read; body poses and velocities
+        are written to match, and with SIMENGINE_DEBUG=1 a warning tells where those of ``state_in`` do not. Worlds that
+        fail set a bit of ``state_out.status`` (see ``check``) and disturb no other.
+        Nothing is allocated after the first step, and nothing waits for the device.
+
+        Raises ModelError where dt is not a positive number, or a container belongs to another model or device or was
+        made before the solver.
+        """
+        dt = checked_dt(self.name, dt)
+        if self._forms.waiting:
+            self._change_over(self._forms.poll())
+        self._require_step(state_in, state_out, control, contacts)
+        if self._step_options[0] != dt:
+            self._step_options = (dt, self._options(dt))
+        if not self._advised and modes.capture is None:
+            self._warn_of_advice(dt)
+        if modes.debug and modes.capture is None:
+            self._warn_of_disagreement(state_in)
+        options = self._step_options[1]
+        self._launch(state_in=state_in, state_out=state_out, control=control, contacts=contacts, options=options)
+
+    @property
+    def kernel_changes(self) -> int:
+        """How often the solver has changed over to specialised kernels; looks whether more of them are compiled."""
+        if self._forms.waiting:
+            self._change_over(self._forms.poll())
+        return self._forms.changes
+
+    def wait_for_kernels(self) -> bool:
+        """Block until no specialised kernel is to come; call it before a capture that is to last, and before timing.
+
+        Returns whether every batch group has one. Raises LaunchError while a capture is on.
+        """
+        self._change_over(self._forms.wait())
+        return all(form.is_specialised for form in self._forms.current)
+
+    def _change_over(self, changed: bool) -> None:
+        """Launch other kernels where their forms changed; waits for the device, which may still use the memory of the
+        old ones."""
+        if not changed:
+            return
+        self.model.device.synchronize()
+        self._launch = self._make_launch()
+
+    def _constants(self) -> dict[str, int]:
+        """Options that a specialised kernel has as constants."""
+        return {"SIM_INTEGRATOR": self.integrator, "SIM_CONE": self.cone}
+
+    def _make_launch(self) -> WorldLaunch:
+        """The step by the present forms of the kernels."""
+        constants = dict(
+            model=self.model,
+            iterations=self.iterations,
+            residual=self.residual,
+            constraint_force=self._outputs.get("joint_constraint_force"),
+            drive_force=self._outputs.get("joint_drive_force"),
+        )
+        kernels = [form.kernel for form in self._forms.current]
+        names = ("featherstone_step", "featherstone_memory_bytes")
+        return WorldLaunch(self.model, *names, kernels, self._lanes, constants=constants)
+
+    def describe_status(self, bit: StatusBit, where: str, world: int) -> str | None:
+        """See ``Solver.describe_status``."""
+        precision = self.model.precision
+        if bit == StatusBit.NOT_CONVERGED:
+            residual = float(to_numpy(self.residual)[world])
+            limit = f"the limit of {self.max_iterations} iterations or of {precision}"
+            now = f"in the last step world {world} had a residual of {residual:.1e}"
+            return (
+                f"the constraint solve of {where} has ended above its tolerance of {self.tolerance:.1e}, at {limit} "
+                f"({now}); raise iterations or tolerance, or see advise"
+            )
+        if bit == StatusBit.PIVOT:
+            reason = f"masses are too small or too unlike for {precision}"
+            return f"a pivot was not positive and was raised in {where}: {reason}"
+        return None
+
+    def advise(self, dt: float) -> list[advise.Advice]:
+        """What of the model a step of ``dt`` (s) cannot resolve: element, number and a safe value of each."""
+        return advise.advise(self, checked_dt(self.name, dt))
+
+    def _options(self, dt: float) -> np.ndarray:
+        values = (dt, self.tolerance, self.impratio, self.stiction_speed, self.restitution_speed)
+        return np.array((*values, self.integrator, self.cone, self.max_iterations), options_dtype(self.model.precision))
+
+    def _warn_of_advice(self, dt: float) -> None:
+        self._advised = True
+        for advice in self.advise(dt):
+            warnings.warn(f"solvers.Featherstone: {advice}", stacklevel=3)
+
+
+@functools.cache
+def _kernel(name: str) -> Kernel:
+    """A kernel in the form that serves every model: the first step waits for it, a specialised one takes its place."""
+    return Kernel("featherstone.cu", name, quick=True)
+
+
+def _choice(parameter: str, value, kinds) -> int:
+    names = [kind.name.lower() for kind in kinds]
+    if value not in names:
+        raise ModelError(
+            f"solvers.Featherstone: {parameter} is {value!r}; it is one of {', '.join(names)}"
+            f"{did_you_mean(value, names)}"
+        )
+    return int(kinds[value.upper()])
+
+
+def _count(parameter: str, value) -> int:
+    try:
+        count = operator.index(value)
+    except TypeError:
+        count = 0
+    if isinstance(value, bool) or not 1 <= count < 2**31:
+        raise ModelError(f"solvers.Featherstone: {parameter} is {value!r}; give a whole number from 1 to {2**31 - 1}")
+    return count
+
+
+def _number(parameter: str, value, above: float | None = None) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ModelError(f"solvers.Featherstone: {parameter} is {value!r}; give a number") from None
+    if not np.isfinite(number) or (number <= above if above is not None else number < 0):
+        kind = "non-negative" if above is None else "positive"
+        raise ModelError(f"solvers.Featherstone: {parameter} is {value!r}; give a finite, {kind} number")
+    return number
