@@ -1,0 +1,187 @@
+"""Simulation: steps a model by whole frames, captured in a graph, with checks, files and a recorder."""
+
+from __future__ import annotations
+
+import operator
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from simengine.collision.pipeline import collide
+from simengine.containers import to_numpy
+from simengine.errors import ModelError
+from simengine.runtime import modes
+from simengine.runtime.capture import Graph, capture
+from simengine.solvers.base import checked_dt
+from simengine.solvers.status import Status
+from simengine.state import State
+
+
+class Simulation:
+    """A model, its solver, and the state that they advance.
+
+    Parameters
+    ----------
+    model: the Model.
+    solver: a solver of this model. Its first step warns of what ``solver.advise`` says.
+    dt: s, the time of one frame.
+    substeps: solver steps of ``dt / substeps`` in each frame.
+    contacts: a Contacts of the model, to which the contacts of each step and their forces are written; None: the
+        solver finds them by itself, with the same result.
+    recorder: what gets every frame by ``recorder.write(state, seconds)``, such as ``sim.viewers.UsdRecorder``; may
+        be set later. The first frame that it gets is the one before the next step.
+
+    ``state`` is the same State throughout and holds the last frame after each ``step``; it may be written, or
+    ``sim.reset``, between steps, and ``control`` likewise. ``frame_count``: frames stepped by this object.
+    """
+
+    def __init__(self, model, solver, dt: float, substeps: int = 1, *, contacts=None, recorder=None):
+        if getattr(solver, "model", None) is not model:
+            raise ModelError(
+                "belongs to another model or is none; make it for this model", element="Simulation, solver"
+            )
+        self.model, self.solver, self.contacts, self.recorder = model, solver, contacts, recorder
+        self.dt = checked_dt(solver.name, dt)
+        self.substeps = _whole(substeps, "substeps", 1)
+        self.frame_count = 0
+        self.state, self.control = model.state(), model.control()
+        self._other = model.state()
+        self._steps_of_graph = (
+            self.substeps if model.device.is_cuda else 1
+        )  # on the CPU a launch lasts as long as it runs
+        self._graphs: list[Graph] = []
+        self._kernel_changes: int | None = None  # that the graphs were captured at
+
+    @property
+    def time(self) -> np.ndarray:
+        """Simulated time of each world (worlds,) float64 in s, since its start or last reset. Waits for the device."""
+        return to_numpy(self.state.time).copy()
+
+    def step(self, frames: int = 1) -> None:
+        """Advance by ``frames`` frames. A GPU may still be at work when this returns (``sim.synchronize``).
+
+        The first call captures a frame (on the CPU a step) in a graph, which later ones replay; it is captured anew
+        when the solver has changed over to faster kernels. With SIMENGINE_DEBUG=1 every kernel is launched by itself
+        and checked. Ctrl-C takes effect between two frames, on the CPU between two steps too: the state is that of a
+        whole step, which ``time`` tells.
+        """
+        frames = _whole(frames, "frames", 0)
+        modes.refuse_while_capturing("Simulation.step was called")
+        pair = [self.state, self._other]
+        try:
+            with _interrupts_between() as interrupt:
+                for _ in range(frames):
+                    self._step_frame(pair, interrupt)
+                    interrupt()
+        finally:
+            if pair[0] is not self.state:
+                self.state.assign(pair[0])
+
+    def _step_frame(self, pair: list[State], interrupt: Callable[[], None]) -> None:
+        """One frame from ``pair[0]``; afterwards ``pair[0]`` is the state that holds the result."""
+        if self.recorder is not None and not self.recorder.frame_count:
+            self.recorder.write(pair[0], self.frame_count * self.dt)
+        if not modes.debug:
+            self._make_graphs()
+        for step in range(0, self.substeps, 1 if modes.debug else self._steps_of_graph):
+            if step:
+                interrupt()
+            if modes.debug:
+                self._launch_step(pair)
+            else:
+                self._replay(pair)
+        self.frame_count += 1
+        if self.recorder is not None:
+            self.recorder.write(pair[0], self.frame_count * self.dt)
+
+    def _launch_step(self, pair: list[State]) -> None:
+        if self.contacts is not None:
+            collide(self.model, pair[0], self.contacts)
+        self.solver.step(*pair, self.control, self.contacts, self.dt / self.substeps)
+        pair.reverse()
+
+    def _replay(self, pair: list[State]) -> None:
+        self._graphs[pair[0] is not self.state].launch()
+        if self._steps_of_graph % 2:
+            pair.reverse()
+
+    def _make_graphs(self) -> None:
+        """Graphs of the kernels that the solver uses now."""
+        if not self._graphs:
+            self._prepare_launches()
+        if self._kernel_changes != self.solver.kernel_changes:
+            self._kernel_changes = self.solver.kernel_changes
+            self._graphs = self._capture()
+
+    def _prepare_launches(self) -> None:
+        """Compile and allocate, which must come before a capture: step forth and back once, and put the state back."""
+        kept, pair = self.state.copy(), [self.state, self._other]
+        try:
+            for _ in range(2):
+                self._launch_step(pair)
+        finally:
+            self.state.assign(kept)
+
+    def _capture(self) -> list[Graph]:
+        """A graph from ``state`` on; where it is of an odd number of steps, one from the other state too."""
+        pair, graphs = [self.state, self._other], []
+        for _ in range(1 + self._steps_of_graph % 2):
+            with capture(self.model.device) as graph:
+                for _ in range(self._steps_of_graph):
+                    self._launch_step(pair)
+            graphs.append(graph)
+        return graphs
+
+    def check(self, on_problem: str = "raise") -> Status:
+        """What went wrong in which world, as ``solver.check``: raises DivergenceError or CapacityError, or warns."""
+        return self.solver.check(self.state, on_problem)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the state to an .npz file, from which ``load`` resumes bit for bit. Control is not in it."""
+        self.state.save(path)
+
+    def load(self, path: str | os.PathLike) -> None:
+        """Go on from a file of ``save``. Raises AssetError for a damaged file, ModelError for one of another model."""
+        self.state.assign(State.load(self.model, path))
+
+
+def _whole(value, name: str, lowest: int) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = lowest - 1
+    if number < lowest or isinstance(value, bool):
+        raise ModelError(f"is {value!r}; it must be a whole number, {lowest} or more", element=f"Simulation, {name}")
+    return number
+
+
+@contextmanager
+def _interrupts_between() -> Iterator[Callable[[], None]]:
+    """Hold Ctrl-C back within the block; the function given lets one take effect that came meanwhile.
+
+    Python runs handlers in the main thread alone, so in others there is nothing to hold back; nor is there where the
+    handler was not set by Python.
+    """
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is None:
+        yield lambda: None
+        return
+    came: list[tuple] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
+
+    def deliver() -> None:
+        if came:
+            number, frame = came.pop()
+            if callable(before):
+                before(number, frame)
+            elif before != signal.SIG_IGN:
+                raise KeyboardInterrupt
+
+    try:
+        yield deliver
+    finally:
+        signal.signal(signal.SIGINT, before)
+        deliver()
