@@ -1,0 +1,93 @@
+"""Restitution: an approach faster than the threshold leaves with e times its speed, to 1e-4 of it."""
+
+import numpy as np
+import pytest
+from physics_run import Run, worlds
+
+import simengine as sim
+
+
+def dropped_ball(restitution, gravity, height=1.0, radius=0.05):
+    material = sim.Material(restitution=restitution)
+    builder = sim.ModelBuilder(gravity=-gravity)
+    builder.add_shape_sphere(builder.add_body(xform=sim.transform((0, 0, height + radius))), radius, material=material)
+    builder.add_ground_plane(material=material)
+    return builder
+
+
+def ball(builder, mass, place, velocity=(0, 0, 0), radius=0.1):
+    body = builder.add_body(
+        mass=mass, inertia=(0.4 * mass * radius**2,) * 3, xform=sim.transform(place), velocity=(*velocity, 0, 0, 0)
+    )
+    builder.add_shape_sphere(body, radius, material=sim.Material(restitution=1.0, friction=0.0))
+
+
+def test_rebound_height():
+    """A ball dropped from h rises to e^2 h. The step of the impact is off by at most v dt of 1 m: 0.5 %."""
+    g, dt = 10.0, 1e-3
+    run = Run(worlds([dropped_ball(0.5, g), dropped_ball(0.8, g)]), dt)
+    heights = run.record(1200, lambda r: r.poses[:, 2]) - 0.05
+    tops = [heights[np.argmin(column[:600]) :, world].max() for world, column in enumerate(heights.T)]
+    np.testing.assert_allclose(tops, [0.25, 0.64], rtol=1e-2)
+    assert tops[1] / tops[0] == pytest.approx(2.56, rel=1e-2)
+
+
+@pytest.mark.parametrize("time_constant", [0.02, 0.01])
+def test_rebound_of_a_soft_contact_without_restitution(time_constant):
+    """x'' = -2 w x' - w^2 x from x = 0 pushes until x'' = 0, at w t = 2, where x' = -e^-2 x'(0), for any w."""
+    builder = sim.ModelBuilder(gravity=0)
+    builder.default_material = sim.Material(time_constant=time_constant, impedance=(0.9, 0.9))
+    builder.add_shape_sphere(builder.add_body(xform=sim.transform((0, 0, 0.1)), velocity=(0, 0, -4, 0, 0, 0)), 0.1)
+    builder.add_ground_plane()
+    run = Run(builder, 1e-4)
+    run.step(1000)
+    assert run.velocities[0, 2] == pytest.approx(4 * np.exp(-2), rel=0.01)
+
+
+def test_slow_approach_does_not_bounce():
+    """Below the restitution speed the contact is inelastic: a ball of e = 1 stays where it is put down."""
+    run = Run(dropped_ball(1.0, 10.0, height=1e-4), 1e-3)
+    heights = run.record(1000, lambda r: r.poses[0, 2])
+    assert heights.max() <= 0.05 + 1e-4
+    assert np.ptp(heights[-100:]) < 1e-7
+
+
+def test_equal_masses_swap_their_speeds():
+    """m v = m v1 + m v2 and v^2 = v1^2 + v2^2 give v1 = 0, v2 = v."""
+    builder = sim.ModelBuilder(gravity=0)
+    ball(builder, 1.0, (-0.205, 0, 0), (1, 0, 0))
+    ball(builder, 1.0, (0, 0, 0))
+    run = Run(builder, 1e-3)
+    run.step(50)
+    np.testing.assert_allclose(run.velocities[:, 0], [0, 1], atol=2e-4)
+    np.testing.assert_allclose(run.velocities[:, 0].sum(), 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("restitution", [0.25, 0.5, 1.0])
+def test_unequal_masses(restitution):
+    """v1 = (m1 - e m2)/(m1 + m2) v, v2 = (1 + e) m1/(m1 + m2) v."""
+    m1, m2 = 3.0, 1.0
+    builder = sim.ModelBuilder(gravity=0)
+    ball(builder, m1, (-0.205, 0, 0), (1, 0, 0))
+    ball(builder, m2, (0, 0, 0))
+    for shape in builder.shapes:
+        shape.material = sim.Material(restitution=restitution, friction=0.0)
+    run = Run(builder, 1e-3)
+    run.step(50)
+    wanted = np.array([m1 - restitution * m2, (1 + restitution) * m1]) / (m1 + m2)
+    np.testing.assert_allclose(run.velocities[:, 0], wanted, atol=2e-4)
+
+
+def test_light_ball_on_heavy_ball():
+    """Dropped together from h with e = 1, masses 1 to 1e4: the heavy one bounces first, the light one leaves at 3 v."""
+    g, height, gap, dt = 10.0, 1.0, 1e-3, 1e-4
+    builder = sim.ModelBuilder(gravity=-g)
+    ball(builder, 1e4, (0, 0, height + 0.1))
+    ball(builder, 1.0, (0, 0, height + 0.3 + gap))
+    builder.add_ground_plane(material=sim.Material(restitution=1.0, friction=0.0))
+    run = Run(builder, dt)
+    speeds, places = np.moveaxis(run.record(6000, lambda r: (r.velocities[:, 2], r.poses[:, 2])), 1, 0)
+    impact = np.sqrt(2 * g * height)
+    assert speeds[:, 1].max() == pytest.approx(3 * impact, rel=1e-2)
+    rise = speeds[-1, 1] ** 2 / (2 * g) + places[-1, 1] - (0.3 + gap)
+    assert rise == pytest.approx(9 * height, rel=1e-2)

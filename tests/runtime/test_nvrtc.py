@@ -1,0 +1,86 @@
+"""Compiling for GPUs where there is none."""
+
+import pytest
+
+import simengine as sim
+from simengine.errors import KernelCompileError
+from simengine.runtime import cache, nvrtc
+from simengine.runtime.kernel import compile_cubin
+
+pytestmark = pytest.mark.skipif(not nvrtc.is_available(), reason="needs NVRTC: pip install nvidia-cuda-nvrtc")
+
+TEXT = """
+#include "lanes.h"
+SIM_FUNCTION real twice(real x) { return x + x; }
+real unmarked(real x) { return twice(x); }
+extern "C" __global__ void work(int worlds, const real* x, real* y, const Scratch scratch) {
+    for_each_world(worlds, scratch, [&](Lanes& lanes, int world, char*) {
+        const real total = lanes.sum_over(8, [&](int i) { return unmarked(x[8 * world + i]); });
+        if (lanes.lane() == 0) y[world] = total;
+    });
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("SIMENGINE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(cache, "_chosen", {})
+
+
+@pytest.mark.parametrize("lanes", [1, 32])
+def test_a_kernel_compiles_to_a_cubin_without_a_gpu_and_is_cached(precision, lanes):
+    kernel = sim.Kernel(TEXT, "work")
+    path = compile_cubin(kernel, "sm_90", precision, lanes)
+    assert path.read_bytes()[:4] == b"\x7fELF"
+    stamp = path.stat().st_mtime_ns
+    assert compile_cubin(kernel, "sm_90", precision, lanes) == path
+    assert path.stat().st_mtime_ns == stamp
+
+
+def test_precision_lanes_architecture_and_debug_are_part_of_the_key():
+    kernel = sim.Kernel(TEXT, "work")
+    paths = {
+        compile_cubin(kernel),
+        compile_cubin(kernel, precision="float64"),
+        compile_cubin(kernel, lanes=8),
+        compile_cubin(kernel, "sm_80"),
+        compile_cubin(kernel, debug=True),
+        compile_cubin(kernel, poison=True),
+    }
+    assert len(paths) == 6
+
+
+def test_contraction_is_off_and_denormals_are_kept():
+    text = 'extern "C" __global__ void f(int n, float* x) { for_each(i, n) x[i] = x[i] * x[i] + x[i]; }\n'
+    assert "--fmad=false" in nvrtc.OPTIONS
+    assert not any("ftz" in option or "fast" in option for option in nvrtc.OPTIONS)
+    assert compile_cubin(sim.Kernel(text, "f")).stat().st_size > 0
+
+
+def test_an_error_names_file_line_and_the_source_line(tmp_path):
+    path = tmp_path / "wind.cu"
+    path.write_text('extern "C" __global__ void wind(int n, real* x) {\n    for_each(i, n) x[i] = breeze;\n}\n')
+    with pytest.raises(KernelCompileError) as raised:
+        compile_cubin(sim.Kernel(path, "wind"))
+    assert raised.value.file == str(path)
+    assert raised.value.line == 2
+    assert "x[i] = breeze" in raised.value.excerpt
+    assert 'identifier "breeze" is undefined' in str(raised.value)
+
+
+def test_an_architecture_that_nvrtc_does_not_know_is_an_error():
+    with pytest.raises(KernelCompileError, match="sm_1"):
+        compile_cubin(sim.Kernel(TEXT, "work"), "sm_1")
+
+
+def test_a_quick_compilation_is_another_one():
+    quick = compile_cubin(sim.Kernel(TEXT, "work", quick=True))
+    assert compile_cubin(sim.Kernel(TEXT, "work")) != quick
+    assert nvrtc.find_compiled(sim.Kernel(TEXT, "work").text("float32", "cuda"), "sm_90", quick=True) == quick
+
+
+def test_an_nvrtc_that_knows_no_quick_compilation_does_without(monkeypatch):
+    monkeypatch.setattr(nvrtc, "QUICK", "--no-such-option")
+    text = sim.Kernel(TEXT, "work").text("float32", "cuda")
+    assert nvrtc.compile_bytes(text, "work", (*nvrtc.OPTIONS, "--gpu-architecture=sm_90", nvrtc.QUICK))

@@ -1,0 +1,80 @@
+"""What the pages say runs as written."""
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import simengine as sim
+from simengine.cli import make_parser
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md"), *ROOT.glob("assets/*.md")])
+
+
+def blocks(page: str) -> list[str]:
+    """The indented blocks of a page, without their indentation."""
+    found, lines = [], []
+    for line in [*(ROOT / page).read_text(encoding="utf-8").splitlines(), "end"]:
+        if line.startswith("    ") or (not line.strip() and lines):
+            lines.append(line)
+        elif lines:
+            while not lines[-1].strip():
+                lines.pop()
+            depth = min(len(text) - len(text.lstrip()) for text in lines if text.strip())
+            found.append("\n".join(text[depth:] for text in lines))
+            lines = []
+    return found
+
+
+def test_the_script_of_the_readme(tmp_path, monkeypatch, capsys):
+    (script,) = (block for block in blocks("README.md") if block.startswith("import simengine"))
+    shutil.copy(ROOT / "assets" / "quadruped.urdf", tmp_path / "robot.urdf")
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    exec(script, names)
+    simulation = names["simulation"]
+    assert simulation.time.tolist() == [pytest.approx(2.0)]
+    assert np.isfinite(sim.to_numpy(simulation.state.body_q)).all()
+    assert "[" in capsys.readouterr().out
+
+
+def test_the_commands_of_the_readme_are_understood():
+    commands = [line for block in blocks("README.md") for line in block.splitlines() if line.startswith("simengine ")]
+    assert len(commands) == 5
+    for command in commands:
+        assert callable(make_parser().parse_args(shlex.split(command, comments=True)[1:]).command)
+
+
+def test_the_targets_of_the_readme_are_in_the_makefile():
+    targets = re.findall(r"^(\w[\w-]*):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    for page in ("README.md", "docs/performance.md"):
+        named = re.findall(r"^    make (\S+)", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE)
+        assert named
+        assert set(named) <= set(targets)
+
+
+def test_the_kernel_of_its_page(device):
+    text, launch = blocks("docs/adding_a_kernel.md")[:2]
+    x, y = device.asarray(np.arange(4, dtype=np.float32)), device.asarray(np.ones(4, np.float32))
+    names = {"x": x, "y": y, "sim": sim}
+    exec(launch.replace('"add_scaled.cu"', "text"), {**names, "text": text})
+    assert sim.to_numpy(y).tolist() == [1, 3, 5, 7]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_links_lead_to_files(page):
+    for target in re.findall(r"\]\(([^)#\s]+)\)", page.read_text(encoding="utf-8")):
+        assert target.startswith("https://") or (page.parent / target).is_file(), target
+
+
+def test_every_error_class_and_status_bit_is_on_its_page():
+    text = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    for name in vars(sim.errors):
+        if name.endswith("Error"):
+            assert f"`{name}`" in text or f"simengine.{name}" in text, name
+    for bit in sim.enums.StatusBit:
+        assert f"`{bit.name}`" in text
