@@ -55,7 +55,7 @@ def bits(setup: dict, scene: str, worlds: int, steps: list[int]) -> dict:
         run.step(count - done)
         done = count
         hashes[count] = run.hashes()
-    return {"hashes": hashes, "contacts": run.mean_contacts(samples=10, every=5)}
+    return {"hashes": hashes, "contacts": run.measure_contacts(samples=10, every=5)["contacts"]}
 
 
 @functools.cache
