@@ -44,9 +44,10 @@ struct ContactPair {
     real margin;
 };
 
-// Fills in what the routine left: tangents, and the witness points in the frames of the bodies.
-SIM_STAGE void finish_contacts(const ContactWriter& write, const ContactPair& pair, const Transform* link_pose) {
-    const Transform body0 = contact_pose(link_pose[pair.link0]), body1 = contact_pose(link_pose[pair.link1]);
+// Fills in what the routine left: tangents, and the witness points in the frames of the bodies, whose poses are given.
+SIM_STAGE void finish_contacts(const ContactWriter& write, const ContactPair& pair, const Transform& link_pose0,
+                               const Transform& link_pose1) {
+    const Transform body0 = contact_pose(link_pose0), body1 = contact_pose(link_pose1);
     SIM_ROLLED
     for (int k = 0; k < write.count; ++k) {
         Contact& c = write.records[k];
@@ -90,13 +91,28 @@ SIM_FUNCTION void collide_pair(int routine, const PlacedShape& a, const PlacedSh
         collide_box_box(a, b, write);
 }
 
+// The pairs that a step collides by itself. A kernel of its own may collide others (collide_any.h).
+struct PrimitivePairs {
+    template <class Writer>
+    SIM_FUNCTION static void collide(const ModelView&, int routine, int, const PlacedShape& a, int,
+                                     const PlacedShape& b, Writer& write) {
+        collide_pair(routine, a, b, write);
+    }
+};
+
 // Can two shapes be within reach of each other, by their bounding spheres?
 SIM_INLINE bool may_touch(const ShapePlace& a, const ShapePlace& b) {
-    const real reach = (a.margin + b.margin) + a.gap + b.gap;
     const vec3 offset = b.pose.p - a.pose.p;
-    if (!(a.radius <= REAL_MAX)) return dot(rotate(a.pose.q, vec3{0, 0, 1}), offset) < b.radius + reach;
-    const real radii = a.radius + b.radius + reach;
-    return radii > 0 && dot(offset, offset) < radii * radii;
+    if (!(a.reach <= REAL_MAX)) return dot(rotate(a.pose.q, vec3{0, 0, 1}), offset) < b.reach + (a.margin + a.gap);
+    const real reach = a.reach + b.reach;
+    return reach > 0 && dot(offset, offset) < reach * reach;
+}
+
+// Where the colliding shape of a row of the model is, on a body of pose `body` (contact_pose).
+SIM_INLINE ShapePlace shape_place(const ModelView& model, int row, const Transform& body) {
+    const real margin = model.shape_margin[row], gap = model.shape_gap[row];
+    const Transform pose = attach(body, load_transform(&model.shape_xform[7 * row]));
+    return {pose, model.shape_radius[row] + (margin + gap), margin, gap};
 }
 
 // Places of the world's colliding shapes from the poses of its links. Ends with a barrier.
@@ -111,8 +127,7 @@ SIM_FUNCTION void place_shapes(Lanes& lanes, const Topology& t, const ModelView&
             link = t.shape_link(i);
             body = contact_pose(link_pose[link]);
         }
-        const Transform pose = body * load_transform(&model.shape_xform[7 * row]);
-        m.shape[i] = {pose, model.shape_radius[row], model.shape_margin[row], model.shape_gap[row]};
+        m.shape[i] = shape_place(model, row, body);
     }
     lanes.sync();
 }
@@ -136,28 +151,41 @@ SIM_FUNCTION int list_candidates(Lanes& lanes, const Topology& t, const ContactM
     return count;
 }
 
-// Contacts of pair p into its slots; returns how many.
-SIM_FUNCTION int collide_world_pair(const Topology& t, const ModelView& model, int world, const Transform* link_pose,
-                                    const ContactMemory& m, int p) {
-    const int local0 = t.pair_shape0(p), local1 = t.pair_shape1(p), routine = t.pair_routine(p);
-    const int shape0 = model_shape(model, world, local0), shape1 = model_shape(model, world, local1);
-    const ShapePlace &first = m.shape[local0], &second = m.shape[local1];
-    const real margin = first.margin + second.margin, reach = margin + first.gap + second.gap;
-    const PlacedShape a = {first.pose, load_vec3(&model.shape_size[3 * shape0])};
-    const PlacedShape b = {second.pose, load_vec3(&model.shape_size[3 * shape1])};
-    ContactWriter write = {m.records + t.pair_slot(p), pair_contacts(routine), 0, reach, zero_vec3()};
-    collide_pair(routine, a, b, write);
-    const ContactPair pair = {shape0, shape1, t.shape_link(local0), t.shape_link(local1), margin};
-    finish_contacts(write, pair, link_pose);
+// Contacts of two shapes into `records`, which has room for all that the routine makes; returns how many. The margin of
+// `pair` is filled in.
+template <class Pairs>
+SIM_FUNCTION int collide_shapes(const ModelView& model, int routine, const ShapePlace& first, const ShapePlace& second,
+                                ContactPair pair, const Transform& link_pose0, const Transform& link_pose1,
+                                Contact* records) {
+    pair.margin = first.margin + second.margin;
+    const real reach = pair.margin + first.gap + second.gap;
+    const PlacedShape a = {first.pose, load_vec3(&model.shape_size[3 * pair.shape0])};
+    const PlacedShape b = {second.pose, load_vec3(&model.shape_size[3 * pair.shape1])};
+    ContactWriter write = {records, pair_contacts(routine), 0, reach, zero_vec3()};
+    Pairs::collide(model, routine, pair.shape0, a, pair.shape1, b, write);
+    finish_contacts(write, pair, link_pose0, link_pose1);
     return write.count;
 }
 
+// Contacts of pair p into its slots; returns how many.
+template <class Pairs>
+SIM_FUNCTION int collide_world_pair(const Topology& t, const ModelView& model, int world, const Transform* link_pose,
+                                    const ContactMemory& m, int p) {
+    const int local0 = t.pair_shape0(p), local1 = t.pair_shape1(p);
+    const int link0 = t.shape_link(local0), link1 = t.shape_link(local1);
+    const ContactPair pair = {model_shape(model, world, local0), model_shape(model, world, local1), link0, link1, 0};
+    return collide_shapes<Pairs>(model, t.pair_routine(p), m.shape[local0], m.shape[local1], pair, link_pose[link0],
+                                 link_pose[link1], m.records + t.pair_slot(p));
+}
+
 // Finds the contacts of a world and returns their number, the same in all lanes. Ends with a barrier.
+template <class Pairs = PrimitivePairs>
 SIM_FUNCTION int collide_world(Lanes& lanes, const Topology& t, const ModelView& model, int world,
                                const Transform* link_pose, ContactMemory& m) {
     place_shapes(lanes, t, model, world, link_pose, m);
     const int candidates = list_candidates(lanes, t, m);
-    for_lanes(i, 0, candidates) m.pair_count[i] = collide_world_pair(t, model, world, link_pose, m, m.candidate[i]);
+    for_lanes(i, 0, candidates)
+        m.pair_count[i] = collide_world_pair<Pairs>(t, model, world, link_pose, m, m.candidate[i]);
     lanes.sync();
     const int total = lanes.scan(
         candidates, [&](int i) { return m.pair_count[i]; },

@@ -79,65 +79,90 @@ SIM_FUNCTION LimitRow limit_row(const World& world, int row, real distance, real
             multiply_add(-gains.damping, rate, -gains.stiffness * d * past)};
 }
 
-SIM_FUNCTION void friction_row(const World& world, int row, real v, real h, DofRows& r) {
+// Row `row` of dof j.
+SIM_INLINE void set_row(DofRows& rows, int row, int j, real weight, real reference) {
+    rows.weight[row * rows.stride + j] = weight;
+    rows.reference[row * rows.stride + j] = reference;
+    if (weight > 0) rows.present |= 1 << row;
+}
+
+SIM_INLINE void set_bounded_row(DofRows& rows, int row, int j, real weight, real reference, real bound) {
+    set_row(rows, row, j, weight, reference);
+    rows.bound[row * rows.stride + j] = bound;
+}
+
+SIM_FUNCTION void friction_row(const World& world, int dof, int j, real v, real h, DofRows& rows) {
     const ModelView& model = world.model;
-    r.friction_weight = r.friction_reference = r.friction_bound = 0;
-    if (!(model.joint_friction[row] > 0)) return;
-    const real* parameters = &model.joint_friction_impedance[5 * row];
-    const ReferenceGains gains = reference_gains(&model.joint_friction_reference[2 * row], parameters[1], h);
-    r.friction_weight = row_weight(impedance(parameters, real(0)), model.dof_inverse_weight[row]);
-    r.friction_reference = -gains.damping * v;
-    r.friction_bound = model.joint_friction[row];
+    if (!(model.joint_friction[dof] > 0)) return;
+    const real* parameters = &model.joint_friction_impedance[5 * dof];
+    const ReferenceGains gains = reference_gains(&model.joint_friction_reference[2 * dof], parameters[1], h);
+    const real weight = row_weight(impedance(parameters, real(0)), model.dof_inverse_weight[dof]);
+    set_bounded_row(rows, ROW_FRICTION, j, weight, -gains.damping * v, model.joint_friction[dof]);
 }
 
 // A drive under the implicit integrator whose effort is limited: weight h kd + h^2 kp, zero force at the reference.
 SIM_FUNCTION void drive_row(const Topology& t, const World& world, const ControlView& control, int j,
-                            const StepOptions& options, DofRows& r) {
-    const int row = world.dof(t, j);
-    r.drive_weight = r.drive_reference = r.drive_bound = 0;
-    if (options.integrator != INTEGRATOR_IMPLICIT || !has_drive(world, row)) return;
-    if (!is_finite(world.model.joint_effort_limit[row])) return;
+                            const StepOptions& options, DofRows& rows) {
+    const int dof = world.dof(t, j);
+    if (options.integrator != INTEGRATOR_IMPLICIT || !has_drive(world, dof)) return;
+    if (!is_finite(world.model.joint_effort_limit[dof])) return;
     const real h = real(options.dt);
     const DriveEffort drive = drive_effort(t, world, control, j, h, h);
-    r.drive_weight = drive.slope;
-    r.drive_reference = divide(drive.effort, drive.slope);
-    r.drive_bound = drive.limit;
+    set_bounded_row(rows, ROW_DRIVE, j, drive.slope, divide(drive.effort, drive.slope), drive.limit);
 }
 
 // Rates kept inside [-limit, limit] at the end of the step: v + h a.
-SIM_FUNCTION void speed_row(const World& world, int row, real v, real h, DofRows& r) {
-    const real limit = world.model.joint_velocity_limit[row];
-    r.speed_weight = r.slowest = r.fastest = 0;
+SIM_FUNCTION void speed_rows(const World& world, int dof, int j, real v, real h, DofRows& rows) {
+    const real limit = world.model.joint_velocity_limit[dof];
     if (!is_finite(limit)) return;
-    r.speed_weight = row_weight(SIM_MOST_IMPEDANCE, world.model.dof_inverse_weight[row]);
-    r.slowest = divide(-limit - v, h);
-    r.fastest = divide(limit - v, h);
+    const real weight = row_weight(SIM_MOST_IMPEDANCE, world.model.dof_inverse_weight[dof]);
+    set_row(rows, ROW_SLOWEST, j, weight, divide(-limit - v, h));
+    set_row(rows, ROW_FASTEST, j, weight, divide(limit - v, h));
 }
 
-SIM_FUNCTION DofRows dof_rows(const Topology& t, const World& world, const ControlView& control, int j,
-                              const StepOptions& options) {
-    DofRows r = {};
-    if (is_prescribed(t, j)) return r;
-    const int row = world.dof(t, j);
-    const real h = real(options.dt), v = world.memory.qd[j];
-    friction_row(world, row, v, h, r);
-    drive_row(t, world, control, j, options, r);
-    speed_row(world, row, v, h, r);
-    if (t.dof_kind(j) < DOF_BALL_X) {
-        const real q = world.memory.q[t.dof_coord(j)];
-        const LimitRow lower = limit_row(world, row, q - world.model.joint_limit_lower[row], v, h);
-        const LimitRow upper = limit_row(world, row, world.model.joint_limit_upper[row] - q, -v, h);
-        r.lower_weight = lower.weight;
-        r.lower_reference = lower.reference;
-        r.upper_weight = upper.weight;
-        r.upper_reference = -upper.reference;
+SIM_INLINE void clear_dof_rows(int j, DofRows& rows) {
+    for (int row = 0; row < DOF_ROWS; ++row) set_row(rows, row, j, 0, 0);
+    for (int row = 0; row < DOF_ROWS_BOUNDED; ++row) rows.bound[row * rows.stride + j] = 0;
+}
+
+// What one lane works in blocks beyond the last dof.
+SIM_FUNCTION void fill_up_blocks(const Topology& t, SolverMemory& s) {
+    for (int j = t.dofs(); j < padded_dofs(t); ++j) {
+        clear_dof_rows(j, s.dof_rows);
+        s.acceleration[j] = s.search[j] = 0;
     }
-    const bool limited = r.lower_weight > 0 || r.upper_weight > 0 || r.speed_weight > 0;
-    r.any = limited || r.friction_weight > 0 || r.drive_weight > 0;
-    return r;
+}
+
+// The rows of dof j, by its owner.
+SIM_FUNCTION void build_dof_rows(const Topology& t, const World& world, const ControlView& control, int j,
+                                 const StepOptions& options, DofRows& rows) {
+    clear_dof_rows(j, rows);
+    if (is_prescribed(t, j)) return;
+    const int dof = world.dof(t, j);
+    const real h = real(options.dt), v = world.memory.qd[j];
+    friction_row(world, dof, j, v, h, rows);
+    drive_row(t, world, control, j, options, rows);
+    speed_rows(world, dof, j, v, h, rows);
+    if (t.dof_kind(j) >= DOF_BALL_X) return;
+    const real q = world.memory.q[t.dof_coord(j)];
+    const LimitRow lower = limit_row(world, dof, q - world.model.joint_limit_lower[dof], v, h);
+    const LimitRow upper = limit_row(world, dof, world.model.joint_limit_upper[dof] - q, -v, h);
+    set_row(rows, ROW_LOWER, j, lower.weight, lower.reference);
+    set_row(rows, ROW_UPPER, j, upper.weight, -upper.reference);
 }
 
 // ---- ball joints -------------------------------------------------------------------------------------------------
+
+// Is dof j one of the three of a ball joint? The ball of a free joint has no limits.
+SIM_INLINE bool in_ball_joint(const Topology& t, int j) {
+    if (!Topology::has_ball_joints() || t.dof_kind(j) < DOF_BALL_X) return false;
+    return (t.link_flags(t.dof_link(j)) & LINK_FLOATING) == 0;
+}
+
+// Is it the first of them?
+SIM_INLINE bool begins_ball_joint(const Topology& t, int j) {
+    return t.dof_kind(j) == DOF_BALL_X && in_ball_joint(t, j);
+}
 
 // Row k of a ball: its angle to the limit falls along -direction.
 SIM_FUNCTION void ball_row(const World& world, int row, vec3 rates, int k, real distance, vec3 direction, real h,
@@ -209,51 +234,130 @@ struct RowResponse {
     real force, curvature;
 };
 
-// Force -weight (a - reference) kept in [low, high]; curvature of the cost where it is inside.
+// Force -weight (a - reference) kept in [low, high], and curvature of the cost where it is inside. Selects of one
+// condition each, which compilers make for a block at once.
 SIM_INLINE void add_bounded_row(real weight, real reference, real low, real high, real a, RowResponse& r) {
-    if (!(weight > 0)) return;
     const real f = weight * (reference - a);
-    if (f <= low) {
-        r.force += low;
-    } else if (f >= high) {
-        r.force += high;
-    } else {
-        r.force += f;
-        r.curvature += weight;
-    }
+    const bool below = f <= low, above = f >= high;
+    const real kept = below ? low : above ? high : f;
+    const real not_below = below ? real(0) : weight, inside = above ? real(0) : not_below;
+    r.force += weight > 0 ? kept : real(0);
+    r.curvature += weight > 0 ? inside : real(0);
 }
 
-SIM_FUNCTION RowResponse dof_response(const DofRows& d, real a) {
-    const real inf = infinity<real>();
+// The interval of the force of a row with a bound, or of one without.
+template <int row>
+SIM_INLINE real lowest_force(real bound) {
+    return row < DOF_ROWS_BOUNDED ? -bound : row == ROW_LOWER || row == ROW_SLOWEST ? real(0) : -infinity<real>();
+}
+
+template <int row>
+SIM_INLINE real highest_force(real bound) {
+    return row < DOF_ROWS_BOUNDED ? bound : row == ROW_LOWER || row == ROW_SLOWEST ? infinity<real>() : real(0);
+}
+
+// x^2/(2 R) where the force is inside its bounds, linear outside: its negative gradient is the force. Zero where a
+// one-sided row does not push.
+template <int row>
+SIM_INLINE real dof_row_cost(real weight, real reference, real bound, real a) {
+    const real x = a - reference, f = -weight * x;
+    const bool below = f <= lowest_force<row>(bound), above = f >= highest_force<row>(bound);
+    const real end = below ? -bound : bound;
+    const real outside = row < DOF_ROWS_BOUNDED ? -end * multiply_add(real(0.5), divide(end, weight), x) : real(0);
+    const real not_below = below ? outside : real(0.5) * weight * x * x, cost = above ? outside : not_below;
+    return weight > 0 ? cost : real(0);
+}
+
+// Calls f(row) for the rows that some dof has, in order; `row` is a constant.
+template <int row>
+struct RowNumber {
+    static constexpr int value = row;
+};
+
+template <class F>
+SIM_INLINE void for_present_rows(const DofRows& rows, F f) {
+    if (rows.has(ROW_FRICTION)) f(RowNumber<ROW_FRICTION>());
+    if (rows.has(ROW_DRIVE)) f(RowNumber<ROW_DRIVE>());
+    if (rows.has(ROW_LOWER)) f(RowNumber<ROW_LOWER>());
+    if (rows.has(ROW_UPPER)) f(RowNumber<ROW_UPPER>());
+    if (rows.has(ROW_SLOWEST)) f(RowNumber<ROW_SLOWEST>());
+    if (rows.has(ROW_FASTEST)) f(RowNumber<ROW_FASTEST>());
+}
+
+template <int row>
+SIM_INLINE void add_dof_row(const DofRows& rows, int j, real a, RowResponse& r) {
+    const int at = row * rows.stride + j;
+    const real bound = row < DOF_ROWS_BOUNDED ? rows.bound[at] : real(0);
+    add_bounded_row(rows.weight[at], rows.reference[at], lowest_force<row>(bound), highest_force<row>(bound), a, r);
+}
+
+SIM_FUNCTION RowResponse dof_response(const DofRows& rows, int j, real a) {
     RowResponse r = {0, 0};
-    if (!d.any) return r;
-    add_bounded_row(d.friction_weight, d.friction_reference, -d.friction_bound, d.friction_bound, a, r);
-    add_bounded_row(d.drive_weight, d.drive_reference, -d.drive_bound, d.drive_bound, a, r);
-    add_bounded_row(d.lower_weight, d.lower_reference, 0, inf, a, r);
-    add_bounded_row(d.upper_weight, d.upper_reference, -inf, 0, a, r);
-    add_bounded_row(d.speed_weight, d.slowest, 0, inf, a, r);
-    add_bounded_row(d.speed_weight, d.fastest, -inf, 0, a, r);
+    for_present_rows(rows, [&](auto row) { add_dof_row<row.value>(rows, j, a, r); });
     return r;
 }
 
-// The cost whose negative gradient is the force: x^2/(2 R) where the force is inside its bounds, linear outside.
-SIM_INLINE real bounded_row_cost(real weight, real reference, real low, real high, real a) {
-    if (!(weight > 0)) return 0;
-    const real x = a - reference, f = -weight * x;
-    if (f <= low) return -low * multiply_add(real(0.5), divide(low, weight), x);
-    if (f >= high) return -high * multiply_add(real(0.5), divide(high, weight), x);
-    return real(0.5) * weight * x * x;
+SIM_FUNCTION real dof_cost(const DofRows& rows, int j, real a) {
+    real cost = 0;
+    for_present_rows(rows, [&](auto number) {
+        constexpr int row = number.value;
+        const int at = row * rows.stride + j;
+        cost += dof_row_cost<row>(rows.weight[at], rows.reference[at], row < DOF_ROWS_BOUNDED ? rows.bound[at] : 0, a);
+    });
+    return cost;
 }
 
-SIM_FUNCTION real dof_cost(const DofRows& d, real a) {
-    if (!d.any) return 0;
-    const real inf = infinity<real>();
-    return bounded_row_cost(d.friction_weight, d.friction_reference, -d.friction_bound, d.friction_bound, a) +
-           bounded_row_cost(d.drive_weight, d.drive_reference, -d.drive_bound, d.drive_bound, a) +
-           bounded_row_cost(d.lower_weight, d.lower_reference, 0, inf, a) +
-           bounded_row_cost(d.upper_weight, d.upper_reference, -inf, 0, a) +
-           bounded_row_cost(d.speed_weight, d.slowest, 0, inf, a) +
-           bounded_row_cost(d.speed_weight, d.fastest, -inf, 0, a);
+// ---- the same for all n dofs by one lane, in blocks --------------------------------------------------------------
+
+// What a row of a block of dofs is made of.
+struct RowBlock {
+    Block weight, reference, bound;
+
+    template <int row>
+    SIM_INLINE static RowBlock load(const DofRows& rows, RowNumber<row>, int b) {
+        const int at = row * rows.stride + b;
+        return {load_block(rows.weight + at), load_block(rows.reference + at),
+                row < DOF_ROWS_BOUNDED ? load_block(rows.bound + at) : Block{}};
+    }
+};
+
+SIM_FUNCTION void dof_responses(const DofRows& rows, int n, const real* a, real* force, real* curvature) {
+    for (int b = 0; b < n; b += BLOCK) {
+        store_block(force + b, Block{});
+        store_block(curvature + b, Block{});
+    }
+    for_present_rows(rows, [&](auto number) {
+        constexpr int row = number.value;
+        for (int b = 0; b < n; b += BLOCK) {
+            const RowBlock r = RowBlock::load(rows, number, b);
+            const Block x = load_block(a + b);
+            Block f = load_block(force + b), c = load_block(curvature + b);
+            for (int i = 0; i < BLOCK; ++i) {
+                RowResponse sum = {f.v[i], c.v[i]};
+                const real low = lowest_force<row>(r.bound.v[i]), high = highest_force<row>(r.bound.v[i]);
+                add_bounded_row(r.weight.v[i], r.reference.v[i], low, high, x.v[i], sum);
+                f.v[i] = sum.force;
+                c.v[i] = sum.curvature;
+            }
+            store_block(force + b, f);
+            store_block(curvature + b, c);
+        }
+    });
+}
+
+SIM_FUNCTION void dof_costs(const DofRows& rows, int n, const real* a, real* cost) {
+    for (int b = 0; b < n; b += BLOCK) store_block(cost + b, Block{});
+    for_present_rows(rows, [&](auto number) {
+        constexpr int row = number.value;
+        for (int b = 0; b < n; b += BLOCK) {
+            const RowBlock r = RowBlock::load(rows, number, b);
+            const Block x = load_block(a + b);
+            Block sum = load_block(cost + b);
+            for (int i = 0; i < BLOCK; ++i)
+                sum.v[i] += dof_row_cost<row>(r.weight.v[i], r.reference.v[i], r.bound.v[i], x.v[i]);
+            store_block(cost + b, sum);
+        }
+    });
 }
 
 // Weight times residual of row k at the ball's acceleration, zero where the row does not push.

@@ -25,7 +25,7 @@ struct Contact {
 // Where a shape is in the world, and how far it reaches.
 struct ShapePlace {
     Transform pose;
-    real radius;  // of the bounding sphere about its origin; infinite: a plane
+    real reach;   // radius of the bounding sphere about its origin, with margin and gap; infinite: a plane
     real margin;
     real gap;
 };

@@ -135,11 +135,6 @@ SIM_FUNCTION int list_touched(Lanes& lanes, const Topology& t, const SolverMemor
 // barrier.
 template <int N, class F>
 SIM_INLINE void for_touched_outward(Lanes& lanes, const SolverMemory& s, int touched, F f) {
-    if (lanes.count() == 1) {
-        for (int i = 0; i < touched; ++i)
-            for (int k = 0; k < N; ++k) f(s.touched[i], k);
-        return;
-    }
     for_lanes(k, 0, N)
         for (int i = 0; i < touched; ++i) f(s.touched[i], k);
     lanes.sync();
@@ -147,14 +142,19 @@ SIM_INLINE void for_touched_outward(Lanes& lanes, const SolverMemory& s, int tou
 
 template <int N, class F>
 SIM_INLINE void for_touched_inward(Lanes& lanes, const SolverMemory& s, int touched, F f) {
-    if (lanes.count() == 1) {
-        for (int i = touched - 1; i >= 0; --i)
-            for (int k = 0; k < N; ++k) f(s.touched[i], k);
-        return;
-    }
     for_lanes(k, 0, N)
         for (int i = touched - 1; i >= 0; --i) f(s.touched[i], k);
     lanes.sync();
+}
+
+// N numbers of each touched link become zero. Ends with a barrier.
+template <int N>
+SIM_FUNCTION void clear_touched(Lanes& lanes, const SolverMemory& s, int touched, real* values) {
+    if (lanes.count() == 1) {
+        for (int i = 0; i < touched; ++i) clear_numbers<N>(values + N * s.touched[i]);
+        return;
+    }
+    for_touched_outward<N>(lanes, s, touched, [&](int i, int k) { values[N * i + k] = 0; });
 }
 
 // Velocities of the touched links for rates x, about the reference points, into link_acceleration. Ends with a barrier.
@@ -199,22 +199,39 @@ SIM_STAGE void contact_changes(Lanes& lanes, const Topology& t, World& world, co
 template <int N>
 SIM_FUNCTION void sum_touched_subtrees(Lanes& lanes, const Topology& t, const SolverMemory& s, int touched,
                                        real* values) {
+    if (lanes.count() == 1) {
+        for (int n = touched - 1; n >= 0; --n) {
+            const int i = s.touched[n], parent = t.link_parent(i);
+            if (parent > 0) add_numbers<N>(values + N * parent, values + N * i);
+        }
+        return;
+    }
     for_touched_inward<N>(lanes, s, touched, [&](int i, int k) {
         const int parent = t.link_parent(i);
         if (parent > 0) values[N * parent + k] += values[N * i + k];
     });
 }
 
-// Visits the contacts in order, N numbers each: write(i, numbers) by one lane for contact i, then add(i, k, numbers)
-// by the lane that owns component k of OWNED. Ends with a barrier.
+// Visits the contacts in order, N numbers each: write(i, numbers) by one lane for contact i, then add(i, numbers, part)
+// by the lanes that own the parts; part(sum, numbers) adds what is the lane's of OWNED numbers to a sum. Ends with a
+// barrier.
 template <int N, int OWNED, class Write, class Add>
 SIM_FUNCTION void add_contacts(Lanes& lanes, real* chunk, int count, Write write, Add add) {
+    if (lanes.count() == 1) {
+        for (int i = 0; i < count; ++i) {
+            real numbers[N];
+            write(i, numbers);
+            add(i, numbers, [](real* sum, const real* part) { add_numbers<OWNED>(sum, part); });
+        }
+        return;
+    }
     for (int base = 0; base < count; base += CONTACT_CHUNK) {
         const int here = count - base < CONTACT_CHUNK ? count - base : CONTACT_CHUNK;
         for_lanes(i, 0, here) write(base + i, chunk + N * i);
         lanes.sync();
         for_lanes(k, 0, OWNED)
-            for (int i = 0; i < here; ++i) add(base + i, k, chunk + N * i);
+            for (int i = 0; i < here; ++i)
+                add(base + i, chunk + N * i, [&](real* sum, const real* part) { sum[k] += part[k]; });
         lanes.sync();
     }
 }
@@ -234,7 +251,7 @@ SIM_INLINE void store_force(real* out, vec3 force, vec3 moment) {
 SIM_FUNCTION void contact_wrenches(Lanes& lanes, const Topology& t, World& world, const SolverMemory& s,
                                    const ContactSet& set, int cone) {
     real* force = reinterpret_cast<real*>(world.memory.link_force);
-    for_touched_outward<6>(lanes, s, set.touched, [&](int i, int k) { force[6 * i + k] = 0; });
+    clear_touched<6>(lanes, s, set.touched, force);
     add_contacts<12, 6>(
         lanes, s.chunk, set.count,
         [&](int i, real* out) {
@@ -243,11 +260,11 @@ SIM_FUNCTION void contact_wrenches(Lanes& lanes, const Topology& t, World& world
             store_force(out, -f, -cross(c.arm0, f));
             store_force(out + 6, f, cross(c.arm1, f));
         },
-        [&](int i, int k, const real* wrenches) {
+        [&](int i, const real* wrenches, auto part) {
             const ContactRows& c = s.contact_rows[i];
             if (!(c.normal_weight > 0)) return;
-            if (c.link0 > 0) force[6 * c.link0 + k] += wrenches[k];
-            if (c.link1 > 0) force[6 * c.link1 + k] += wrenches[6 + k];
+            if (c.link0 > 0) part(force + 6 * c.link0, wrenches);
+            if (c.link1 > 0) part(force + 6 * c.link1, wrenches + 6);
         });
     sum_touched_subtrees<6>(lanes, t, s, set.touched, force);
 }
@@ -269,7 +286,7 @@ SIM_FUNCTION void contact_stiffnesses(Lanes& lanes, const Topology& t, World& wo
                                       const ContactSet& set, int cone) {
     static_assert(sizeof(SpatialStiffness) == 21 * sizeof(real), "21 numbers");
     real* stiffness = reinterpret_cast<real*>(s.link_stiffness);
-    for_touched_outward<21>(lanes, s, set.touched, [&](int i, int k) { stiffness[21 * i + k] = 0; });
+    clear_touched<21>(lanes, s, set.touched, stiffness);
     add_contacts<21, 21>(
         lanes, s.chunk, set.count,
         [&](int i, real* out) {
@@ -279,10 +296,10 @@ SIM_FUNCTION void contact_stiffnesses(Lanes& lanes, const Topology& t, World& wo
             const real* numbers = reinterpret_cast<const real*>(&k);
             for (int n = 0; n < 21; ++n) out[n] = numbers[n];
         },
-        [&](int i, int k, const real* numbers) {
+        [&](int i, const real* numbers, auto part) {
             const ContactRows& c = s.contact_rows[i];
             const int link = c.mover == MOVES_FIRST ? c.link0 : c.link1;
-            if (c.normal_weight > 0 && c.mover != MOVES_BOTH) stiffness[21 * link + k] += numbers[k];
+            if (c.normal_weight > 0 && c.mover != MOVES_BOTH) part(stiffness + 21 * link, numbers);
         });
     sum_touched_subtrees<21>(lanes, t, s, set.touched, stiffness);
 }

@@ -3,6 +3,19 @@
 
 #include "contact.h"
 
+// One contact to a row of Contacts, without force.
+SIM_INLINE void store_contact(const ContactsArrays& out, int row, const Contact& c) {
+    out.shape0[row] = c.shape0;
+    out.shape1[row] = c.shape1;
+    out.feature[row] = c.feature;
+    store_vec3(&out.point0[3 * row], canonical(c.point0));
+    store_vec3(&out.point1[3 * row], canonical(c.point1));
+    store_vec3(&out.normal[3 * row], canonical(c.normal));
+    store_vec3(&out.tangent[3 * row], canonical(c.tangent));
+    out.distance[row] = canonical(c.distance);
+    store_vec3(&out.force[3 * row], zero_vec3());
+}
+
 // Writes `total` contacts to the world's slab; those that it has no room for are left out, and `needed` tells how many
 // there were. Forces are zero until a solver writes them. No barrier.
 SIM_FUNCTION void store_contacts(Lanes& lanes, const ContactsArrays& out, int world, const ContactMemory& m,
@@ -13,19 +26,7 @@ SIM_FUNCTION void store_contacts(Lanes& lanes, const ContactsArrays& out, int wo
         out.count[world] = count;
         out.needed[world] = total;
     }
-    for_lanes(i, 0, count) {
-        const Contact& c = m[i];
-        const int row = first + i;
-        out.shape0[row] = c.shape0;
-        out.shape1[row] = c.shape1;
-        out.feature[row] = c.feature;
-        store_vec3(&out.point0[3 * row], canonical(c.point0));
-        store_vec3(&out.point1[3 * row], canonical(c.point1));
-        store_vec3(&out.normal[3 * row], canonical(c.normal));
-        store_vec3(&out.tangent[3 * row], canonical(c.tangent));
-        out.distance[row] = canonical(c.distance);
-        store_vec3(&out.force[3 * row], zero_vec3());
-    }
+    for_lanes(i, 0, count) store_contact(out, first + i, m[i]);
 }
 
 // Contact of a row of Contacts; its shapes are shapes of the world.

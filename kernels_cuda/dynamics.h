@@ -64,6 +64,11 @@ SIM_FUNCTION void link_forces(Lanes& lanes, const Topology& t, World& world) {
 // Sums N numbers a link over its subtree, in place; trees stay apart. Ends with a barrier.
 template <int N>
 SIM_FUNCTION void sum_subtrees(Lanes& lanes, const Topology& t, real* values) {
+    if (lanes.count() == 1) {
+        for (int i = t.links() - 1; i > 0; --i)
+            if (t.link_parent(i) > 0) add_numbers<N>(values + N * t.link_parent(i), values + N * i);
+        return;
+    }
     for_components_inward<N>(lanes, t, [&](int i, int c) {
         const int parent = t.link_parent(i);
         if (parent > 0) values[N * parent + c] += values[N * i + c];
@@ -104,11 +109,33 @@ SIM_FUNCTION void composite_inertias(Lanes& lanes, const Topology& t, World& wor
     sum_subtrees<10>(lanes, t, reinterpret_cast<real*>(m.composite_inertia));
 }
 
+// Row j of the mass matrix and the elements above the diagonal that mirror it, by one lane. Rows in order: what later
+// ones mirror into this one is zero until then. What fills blocks up is zero: subnormal numbers left there would take a
+// CPU a hundred times as long.
+SIM_FUNCTION void mass_row(const Topology& t, const World& world, int j) {
+    const WorldMemory& m = world.memory;
+    const int stride = matrix_stride(t);
+    real *row = m.mass + j * stride, *packed = m.packed_mass + j * stride;
+    for (int b = 0; b < stride; b += BLOCK) {
+        store_block(row + b, Block{});
+        store_block(packed + b, Block{});
+    }
+    const Force f = m.composite_inertia[t.dof_link(j)] * m.dof_motion[j];
+    row[j] = dot(m.dof_motion[j], f) + world.model.joint_armature[world.dof(t, j)];
+    int place = t.dof_depth(j);
+    for (int i = t.dof_parent(j); i >= 0; i = t.dof_parent(i))
+        packed[--place] = row[i] = m.mass[i * stride + j] = dot(m.dof_motion[i], f);
+}
+
 // The mass matrix with armature, M_ji = S_i . (I_composite(j) S_j) for i on the way from j to the root, else zero.
 // The lane of the larger index owns an element and writes it to both halves. Ends with a barrier.
 SIM_FUNCTION void mass_matrix(Lanes& lanes, const Topology& t, World& world) {
     WorldMemory& m = world.memory;
     const int n = t.dofs(), stride = matrix_stride(t);
+    if (lanes.count() == 1) {
+        for (int j = 0; j < n; ++j) mass_row(t, world, j);
+        return;
+    }
     for_lanes(j, 0, n) {
         const Force f = m.composite_inertia[t.dof_link(j)] * m.dof_motion[j];
         const int end = TOPOLOGY_UNROLLED ? n : j;
@@ -127,10 +154,21 @@ SIM_FUNCTION void mass_matrix(Lanes& lanes, const Topology& t, World& world) {
 // Prescribed dofs do not yield to forces: their rows and columns of a matrix over the dofs, of which the lower half is
 // used, become those of the unit matrix. Ends with a barrier.
 SIM_FUNCTION void hold_prescribed(Lanes& lanes, const Topology& t, real* matrix, const MatrixLayout& layout) {
+    const int stride = matrix_stride(t);
     for_lanes(j, 0, t.dofs())
         for (int i = j; i >= 0; i = layout.packed ? t.dof_parent(i) : i - 1)
-            if (is_prescribed(t, i) || is_prescribed(t, j)) matrix[j * layout.stride + layout.column(i)] = real(i == j);
+            if (is_prescribed(t, i) || is_prescribed(t, j)) matrix[j * stride + layout.column(t, i)] = real(i == j);
     lanes.sync();
+}
+
+// Row j of the mass matrix, up to the diagonal, into one of a matrix over the dofs, by one lane; zeros behind it to the
+// end of a block.
+SIM_FUNCTION void copy_mass_row(const Topology& t, const World& world, const MatrixLayout& layout, int j, real* row) {
+    const real* mass = world.memory.mass + j * matrix_stride(t);
+    const real* source = layout.packed ? world.memory.packed_mass + j * matrix_stride(t) : mass;
+    const int diagonal = layout.column(t, j);
+    for (int b = 0; b <= diagonal; b += BLOCK) store_block(row + b, load_block(source + b));
+    row[diagonal] = mass[j];
 }
 
 // Velocity of a link's centre of mass for a unit rate of dof j alone: column j of its Jacobian.

@@ -120,6 +120,7 @@ extern "C" __global__ void eval_inverse_dynamics(const ModelView model, const To
                              for_lanes(i, 0, t.dofs())
                                  memory.in[i] = joint_qdd[world.dof(t, i)];
                              link_velocities(lanes, t, world);
+                             motion_biases(lanes, t, world);
                              link_inertias(lanes, t, world);
                              inverse_dynamics(lanes, t, world, memory.in, memory.out);
                              for_lanes(i, 0, t.dofs())
@@ -133,6 +134,7 @@ extern "C" __global__ void eval_bias_force(const ModelView model, const Topology
     for_each_posed_world(model, topology, joint_q, joint_qd, scratch,
                          [&](Lanes& lanes, const Topology& t, World& world, const EvalMemory&) {
                              link_velocities(lanes, t, world);
+                             motion_biases(lanes, t, world);
                              link_inertias(lanes, t, world);
                              bias_forces(lanes, t, world);
                              for_lanes(i, 0, t.dofs())

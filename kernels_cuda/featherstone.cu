@@ -47,11 +47,12 @@ SIM_FUNCTION int find_contacts(Lanes& lanes, const Topology& t, World& world, Co
 
 // Rows of joints and contacts, prescribed accelerations, and what the contacts touch. Ends with a barrier.
 SIM_FUNCTION ContactSet build_rows(Lanes& lanes, const Topology& t, const World& world, const ControlView& control,
-                                   const StepMemory& m, int count, const StepOptions& options) {
-    const SolverMemory& s = m.solver;
+                                   StepMemory& m, int count, const StepOptions& options) {
+    SolverMemory& s = m.solver;
+    if (lanes.count() == 1) fill_up_blocks(t, s);
     for_lanes(j, 0, t.dofs()) {
-        s.dof_rows[j] = dof_rows(t, world, control, j, options);
-        if (t.dof_kind(j) == DOF_BALL_X) s.ball_rows[ball_index(t, j)] = ball_rows(t, world, j, options);
+        build_dof_rows(t, world, control, j, options, s.dof_rows);
+        if (begins_ball_joint(t, j)) s.ball_rows[ball_index(t, j)] = ball_rows(t, world, j, options);
         if (is_prescribed(t, j)) s.search[j] = prescribed_acceleration(t, world, control, j, real(options.dt));
     }
     bool coupled = false;
@@ -60,6 +61,9 @@ SIM_FUNCTION ContactSet build_rows(Lanes& lanes, const Topology& t, const World&
         coupled = coupled || (s.contact_rows[i].normal_weight > 0 && s.contact_rows[i].mover == MOVES_BOTH);
     }
     coupled = lanes.any(coupled);
+    int present = 0;
+    for (int row = 0; row < DOF_ROWS; ++row) present |= lanes.any(s.dof_rows.has(row)) << row;
+    s.dof_rows.present = present;
     lanes.sync();
     return {count, list_touched(lanes, t, s, count), coupled};
 }
@@ -100,8 +104,7 @@ SIM_FUNCTION void store_joint_outputs(Lanes& lanes, const Topology& t, const Wor
         if (drive_force) drive_force[row] = canonical(final_drive_effort(t, world, control, s, j, options));
         if (!constraint_force) continue;
         RowResponse drive = {0, 0};
-        const DofRows& d = s.dof_rows[j];
-        add_bounded_row(d.drive_weight, d.drive_reference, -d.drive_bound, d.drive_bound, s.acceleration[j], drive);
+        add_dof_row<ROW_DRIVE>(s.dof_rows, j, s.acceleration[j], drive);
         constraint_force[row] = canonical(s.mass_acceleration[j] - s.force[j] - s.gradient[j] - drive.force);
     }
 }
@@ -167,6 +170,7 @@ SIM_FUNCTION void step_world(Lanes& lanes, const Topology& t, World& world, Step
     forward_kinematics(lanes, t, world);
     link_inertias(lanes, t, world);
     link_velocities(lanes, t, world);
+    motion_biases(lanes, t, world);
     composite_inertias(lanes, t, world);
     lanes.keep_step();
     mass_matrix(lanes, t, world);
@@ -175,7 +179,7 @@ SIM_FUNCTION void step_world(Lanes& lanes, const Topology& t, World& world, Step
     const int count = find_contacts(lanes, t, world, m.contacts, contacts, report.dropped);
     lanes.keep_step();
     const ContactSet set = build_rows(lanes, t, world, control, m, count, options);
-    prepare_dofs(lanes, t, world, m.solver);
+    weigh_dofs(lanes, t, world, m.solver);
     const Problem problem = {m.solver, set, options.cone, options.tolerance, options.iterations};
     report.newton = newton_solve(lanes, t, world, problem);
     report.pivot_raised = report.newton.pivot_raised;

@@ -8,16 +8,19 @@
 // with a barrier.
 SIM_FUNCTION bool damp_acceleration(Lanes& lanes, const Topology& t, const World& world, const SolverMemory& s,
                                     real h) {
-    const MatrixLayout layout = hessian_layout(lanes, t, s, false);
+    const MatrixLayout layout = hessian_layout(lanes, false);
+    const int stride = matrix_stride(t);
     bool damped = false;
     for_lanes(j, 0, t.dofs()) damped = damped || world.model.joint_damping[world.dof(t, j)] > 0;
     if (!lanes.any(damped)) return false;
     for_lanes(j, 0, t.dofs()) {
-        real* row = s.hessian + j * layout.stride;
-        const real* mass = world.memory.mass + j * matrix_stride(t);
-        for (int i = j; i >= 0; i = t.dof_parent(i)) row[layout.column(i)] = mass[i];
+        real* row = s.hessian + j * stride;
+        const real* mass = world.memory.mass + j * stride;
+        if (lanes.count() == 1) copy_mass_row(t, world, layout, j, row);
+        else
+            for (int i = j; i >= 0; i = t.dof_parent(i)) row[i] = mass[i];
         const real damping = h * world.model.joint_damping[world.dof(t, j)];
-        row[layout.column(j)] += damping;
+        row[layout.column(t, j)] += damping;
         s.search[j] = is_prescribed(t, j) ? real(0) : -damping * s.acceleration[j];
     }
     lanes.sync();

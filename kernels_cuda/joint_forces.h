@@ -10,6 +10,11 @@
 #include "dynamics.h"
 #include "solver.h"
 
+// The rotation that leads from a target, a rotation vector, to the quaternion q.
+SIM_STAGE vec3 rotation_error(quat q, vec3 target) {
+    return rotation_vector(q * conjugate(quat_from_rotation_vector(target)));
+}
+
 // Coordinate minus target of dof j. For a ball joint: its component of the rotation that leads from the target to the
 // coordinate, in the axes of the rates; `target` then holds a rotation vector over the ball's three dofs.
 template <class Array>
@@ -18,8 +23,7 @@ SIM_FUNCTION real coordinate_error(const Topology& t, const World& world, int j,
     const real* q = &world.memory.q[t.dof_coord(j)];
     if (kind < DOF_BALL_X) return *q - target[row];
     const int first = row - (kind - DOF_BALL_X);
-    const quat wanted = quat_from_rotation_vector(vec3{target[first], target[first + 1], target[first + 2]});
-    return rotation_vector(load_quat(q) * conjugate(wanted))[kind - DOF_BALL_X];
+    return rotation_error(load_quat(q), {target[first], target[first + 1], target[first + 2]})[kind - DOF_BALL_X];
 }
 
 // A drive, -kp (q - qt) - kd (v - vt), as effort at the start of the step and its fall for a unit acceleration.
@@ -75,11 +79,12 @@ SIM_FUNCTION vec3 gyroscopic_change(const Topology& t, const World& world, int l
 SIM_FUNCTION void subtract_body_forces(Lanes& lanes, const Topology& t, World& world, const ControlView& control,
                                        real h, int integrator) {
     WorldMemory& m = world.memory;
+    const bool turns = Topology::has_link_flag(LINK_SINGLE_FREE_BODY) && integrator == INTEGRATOR_IMPLICIT;
     for_lanes(i, 1, t.links()) {
         const int row = 6 * world.body(t, i);
         const vec3 force = load_vec3(&control.body_f[row]);
         vec3 torque = load_vec3(&control.body_f[row + 3]);
-        if (integrator == INTEGRATOR_IMPLICIT && (t.link_flags(i) & LINK_SINGLE_FREE_BODY))
+        if (turns && (t.link_flags(i) & LINK_SINGLE_FREE_BODY))
             torque += gyroscopic_change(t, world, i, h);
         m.link_force[i] = m.link_force[i] - Force{force, torque + cross(m.link_com[i], force)};
     }

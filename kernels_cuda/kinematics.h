@@ -53,9 +53,8 @@ SIM_FUNCTION Transform joint_transform(const Topology& t, World& world, int i) {
         if (kind == DOF_BALL_Z) turned = turned * load_quat(q);
     }
     Transform pose;
-    const bool turns = child_frame.q.x != 0 || child_frame.q.y != 0 || child_frame.q.z != 0;  // seldom
-    pose.q = turns ? turned * conjugate(child_frame.q) : turned;
-    vec3 point = rotate(pose.q, child_frame.p);
+    pose.q = is_zero(vector_part(child_frame.q)) ? turned : turned * conjugate(child_frame.q);
+    vec3 point = rotate_unless_zero(pose.q, child_frame.p);
     for (int j = end - 1; j >= first; --j) {
         if (t.dof_kind(j) == DOF_LINEAR) point = multiply_add(-m.q[t.dof_coord(j)], m.dof_motion[j].angular, point);
         else m.dof_motion[j].linear = point;
@@ -70,7 +69,7 @@ SIM_FUNCTION void place_link(const Topology& t, World& world, int i) {
     const int parent = t.link_parent(i);
     const vec3 body_com = load_vec3(&world.model.body_com[3 * world.body(t, i)]);
     if (parent == 0) {
-        const vec3 com = rotate(m.link_pose[i].q, body_com);
+        const vec3 com = rotate_unless_zero(m.link_pose[i].q, body_com);
         m.tree_reference[i] = m.link_pose[i].p + com;
         m.link_offset[i] = -com;
         m.link_com[i] = zero_vec3();
@@ -80,7 +79,7 @@ SIM_FUNCTION void place_link(const Topology& t, World& world, int i) {
     const quat q = m.link_pose[parent].q * local.q;
     const vec3 offset = m.link_offset[parent] + rotate(m.link_pose[parent].q, local.p);
     m.link_offset[i] = offset;
-    m.link_com[i] = offset + rotate(q, body_com);
+    m.link_com[i] = offset + rotate_unless_zero(q, body_com);
     m.link_pose[i] = Transform{m.tree_reference[t.link_root(i)] + offset, q};
 }
 
@@ -108,16 +107,16 @@ SIM_STAGE void forward_kinematics(Lanes& lanes, const Topology& t, World& world)
         if (t.dof_kind(j) == DOF_LINEAR) {
             m.dof_motion[j] = translation_along(axis);
         } else {
-            m.dof_motion[j] = rotation_about(axis, m.link_offset[link] + rotate(parent, m.dof_motion[j].linear));
+            const vec3 point = rotate_unless_zero(parent, m.dof_motion[j].linear);
+            m.dof_motion[j] = rotation_about(axis, m.link_offset[link] + point);
         }
     }
     lanes.sync();
 }
 
-// Velocities of the links, v = v_parent + sum S qd, and dS/dt qd of each dof. Ends with a barrier.
-//
-// An axis is carried by the frame before its dof: dS/dt = v_before x S, where v_before includes the joint's earlier
-// dofs; the three of a ball are fixed in the frame before the ball.
+// Velocities of the links, v = v_parent + sum S qd. Leaves in dof_bias the velocity of the frame before each dof, which
+// carries its axis: it includes the joint's earlier dofs, but all three of a ball are fixed in the frame before the
+// ball. Ends with a barrier.
 SIM_STAGE void link_velocities(Lanes& lanes, const Topology& t, World& world) {
     WorldMemory& m = world.memory;
     real* velocity = reinterpret_cast<real*>(m.link_velocity);
@@ -146,6 +145,11 @@ SIM_STAGE void link_velocities(Lanes& lanes, const Topology& t, World& world) {
             velocity[6 * i + c] = v;
         });
     }
+}
+
+// dS/dt qd of each dof, after link_velocities: dS/dt = v_before x S. Ends with a barrier.
+SIM_FUNCTION void motion_biases(Lanes& lanes, const Topology& t, World& world) {
+    WorldMemory& m = world.memory;
     for_lanes(j, 0, t.dofs())
         m.dof_bias[j] = m.qd[j] * cross(m.dof_bias[j], m.dof_motion[j]);
     lanes.sync();

@@ -85,6 +85,17 @@ template <> SIM_INLINE RealPair empty_sum<RealPair>() { return {real(-0.0), real
 
 // the sum by one lane: partials are terms i % 32, then the tree
 template <class T, class Term>
+SIM_INLINE void begin_partials(T* partial, int n, Term term) {
+    const int first = n < SUM_PARTIALS ? n : SUM_PARTIALS;
+    for (int i = 0; i < first; ++i) partial[i] = term(i);
+    for (int i = first; i < SUM_PARTIALS; ++i) partial[i] = empty_sum<T>();
+    for (int i = SUM_PARTIALS; i < n; ++i) partial[unsigned(i) % SUM_PARTIALS] += term(i);
+}
+
+template <class T>
+SIM_INLINE void add_terms(T*) {}
+
+template <class T, class Term>
 SIM_INLINE void add_terms(T* partial, int n, Term term) {
     for (int i = 0; i < n; ++i) partial[unsigned(i) % SUM_PARTIALS] += term(i);
 }
@@ -106,8 +117,8 @@ template <class Term, class... Ranges>
 SIM_INLINE auto sum_by_one_lane(int n, Term term, Ranges... ranges) {
     using T = decltype(term(0));
     T partial[SUM_PARTIALS];
-    for (int p = 0; p < SUM_PARTIALS; ++p) partial[p] = empty_sum<T>();
-    add_terms(partial, n, term, ranges...);
+    begin_partials(partial, n, term);
+    add_terms(partial, ranges...);
     return sum_of_partials(partial);
 }
 

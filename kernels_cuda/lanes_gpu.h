@@ -21,20 +21,20 @@ public:
     SIM_INLINE bool keep_step(bool active) { return __syncthreads_or(active); }
 
     SIM_INLINE void sync() {
-        if (SIM_LANES > 1) __syncwarp(mask_);
+        if (SIM_LANES > 1) __syncwarp(mask());
     }
 
     SIM_INLINE bool any(bool p) {
         if (SIM_LANES == 1) return p;
         sync();
-        return __any_sync(mask_, p);
+        return __any_sync(mask(), p);
     }
 
     template <class T>
     SIM_INLINE T broadcast(T value, int lane) {
         if (SIM_LANES == 1) return value;
         sync();
-        return __shfl_sync(mask_, value, lane, SIM_LANES);
+        return __shfl_sync(mask(), value, lane, SIM_LANES);
     }
 
     template <class Term>
@@ -43,7 +43,7 @@ public:
         sync();
 #pragma unroll
         for (int offset = SIM_LANES / 2; offset > 0; offset /= 2)
-            result = larger(result, __shfl_xor_sync(mask_, result, offset, SIM_LANES));
+            result = larger(result, __shfl_xor_sync(mask(), result, offset, SIM_LANES));
         return unsigned_zero(result);
     }
 
@@ -57,11 +57,11 @@ public:
             int through = value;  // sum of the terms of this lane and those before it
 #pragma unroll
             for (int offset = 1; offset < SIM_LANES; offset *= 2) {
-                const int before = __shfl_up_sync(mask_, through, unsigned(offset), SIM_LANES);
+                const int before = __shfl_up_sync(mask(), through, unsigned(offset), SIM_LANES);
                 if (lane() >= offset) through += before;
             }
             if (i < n) each(i, total + through - value);
-            total += SIM_LANES == 1 ? through : __shfl_sync(mask_, through, SIM_LANES - 1, SIM_LANES);
+            total += SIM_LANES == 1 ? through : __shfl_sync(mask(), through, SIM_LANES - 1, SIM_LANES);
         }
         return total;
     }
@@ -73,7 +73,7 @@ public:
         sync();
 #pragma unroll
         for (int offset = SIM_LANES / 2; offset > 0; offset /= 2)
-            total += __shfl_xor_sync(mask_, total, offset, SIM_LANES);
+            total += __shfl_xor_sync(mask(), total, offset, SIM_LANES);
         return total;
     }
 
@@ -98,7 +98,10 @@ public:
     }
 
 private:
-    SIM_INLINE real from_lane_across(real x, int offset) const { return __shfl_xor_sync(mask_, x, offset, SIM_LANES); }
+    // A whole warp is a constant, so that the compiler need not ask who is there.
+    SIM_INLINE unsigned mask() const { return SIM_LANES == 32 ? 0xffffffffu : mask_; }
+
+    SIM_INLINE real from_lane_across(real x, int offset) const { return __shfl_xor_sync(mask(), x, offset, SIM_LANES); }
     SIM_INLINE RealPair from_lane_across(const RealPair& x, int offset) const {
         return {from_lane_across(x.first, offset), from_lane_across(x.second, offset)};
     }

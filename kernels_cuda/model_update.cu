@@ -109,8 +109,35 @@ SIM_FUNCTION real dof_inverse_weight_of(const Topology& t, const World& world, c
     return (m.product[first] + m.product[first + 1] + m.product[first + 2]) * (real(1) / 3);
 }
 
-// Writes body_inverse_weight, dof_inverse_weight and the initial poses and velocities of the bodies of all worlds, or
-// of those that the mask marks.
+// Writes what is derived of a world, or of one of its trees as a world: weights, and initial poses and velocities.
+SIM_FUNCTION void update_world(Lanes& lanes, const Topology& t, const ModelView& model, World& world,
+                               const UpdateMemory& m, real* body_inverse_weight, real* dof_inverse_weight, real* body_q,
+                               real* body_qd) {
+    load_coordinates(lanes, t, world, model.joint_q, model.joint_qd);
+    forward_kinematics(lanes, t, world);
+    link_velocities(lanes, t, world);
+    store_bodies(lanes, t, world, body_q, body_qd);
+    link_inertias(lanes, t, world);
+    composite_inertias(lanes, t, world);
+    mass_matrix(lanes, t, world);
+    hold_prescribed(lanes, t, m.world.mass, {false});
+    factor_tree(lanes, t, m.world.mass, matrix_stride(t), m.inverse_pivot, m.row);
+    for (int link = 1; link < t.links(); ++link) {
+        link_inverse_inertia(lanes, t, world, m, link);
+        const int body = world.body(t, link);
+        for_lanes(part, 0, 2) {
+            const real* p = m.product + 3 * part;
+            const bool slides = part == 0 && slides_along_its_axes(t, world, link);
+            const real mean = slides ? reciprocal(model.body_mass[body]) : (p[0] + p[1] + p[2]) * (real(1) / 3);
+            body_inverse_weight[2 * body + part] = canonical(mean);
+        }
+        lanes.sync();
+    }
+    dof_inverse_inertia(lanes, t, m);
+    for_lanes(j, 0, t.dofs()) dof_inverse_weight[world.dof(t, j)] = canonical(dof_inverse_weight_of(t, world, m, j));
+}
+
+// All worlds of the group, or those that the mask marks.
 extern "C" __global__ void model_update(const ModelView model, const TopologyView topology,
                                         const bool* world_mask,  // optional
                                         real* body_inverse_weight, real* dof_inverse_weight, real* body_q,
@@ -121,28 +148,108 @@ extern "C" __global__ void model_update(const ModelView model, const TopologyVie
         MemoryBump bump(bytes);
         const UpdateMemory m = take_update_memory(bump, t);
         World world(model, m.world, t.world(slot));
-        load_coordinates(lanes, t, world, model.joint_q, model.joint_qd);
-        forward_kinematics(lanes, t, world);
-        link_velocities(lanes, t, world);
-        store_bodies(lanes, t, world, body_q, body_qd);
-        link_inertias(lanes, t, world);
-        composite_inertias(lanes, t, world);
-        mass_matrix(lanes, t, world);
-        hold_prescribed(lanes, t, m.world.mass, {false, matrix_stride(t), nullptr});
-        factor_tree(lanes, t, m.world.mass, matrix_stride(t), m.inverse_pivot, m.row);
-        for (int link = 1; link < t.links(); ++link) {
-            link_inverse_inertia(lanes, t, world, m, link);
-            const int body = world.body(t, link);
-            for_lanes(part, 0, 2) {
-                const real* p = m.product + 3 * part;
-                const bool slides = part == 0 && slides_along_its_axes(t, world, link);
-                const real mean = slides ? reciprocal(model.body_mass[body]) : (p[0] + p[1] + p[2]) * (real(1) / 3);
-                body_inverse_weight[2 * body + part] = canonical(mean);
-            }
-            lanes.sync();
-        }
-        dof_inverse_inertia(lanes, t, m);
-        for_lanes(j, 0, t.dofs())
-            dof_inverse_weight[world.dof(t, j)] = canonical(dof_inverse_weight_of(t, world, m, j));
+        update_world(lanes, t, model, world, m, body_inverse_weight, dof_inverse_weight, body_q, body_qd);
+    });
+}
+
+// ---- worlds of more than DENSE_DOFS, tree by tree -----------------------------------------------------------------
+
+// A tree of a world: its first link and the one behind its last, its dofs, its first coordinate, and how many there are
+// from that to its last.
+struct TreeRow {
+    int first, end, dofs, coord, coords;
+
+    SIM_INLINE explicit TreeRow(const int* row)
+        : first(row[0]), end(row[1]), dofs(row[2]), coord(row[3]), coords(row[4]) {}
+    SIM_INLINE TreeRow(int links, int dofs, int coords) : first(1), end(links), dofs(dofs), coord(0), coords(coords) {}
+};
+
+// The tables of a tree as those of a world: links, dofs and coordinates are numbered from its own first ones.
+struct TreeTables {
+    int *parent, *body, *joint, *dof_start, *dof_count, *root, *depth, *flags;                 // of links
+    int *dof_link, *kind, *user, *dof_coord, *dof_parent, *dof_depth, *tree_start, *tree_end;  // of dofs
+    int* mask;
+    int links, dofs, coords, words;
+
+    SIM_INLINE TreeTables(MemoryBump& bump, const TreeRow& tree)
+        : links(tree.end - tree.first + 1), dofs(tree.dofs), coords(tree.coords), words((tree.dofs + 31) / 32) {
+        int** of_links[] = {&parent, &body, &joint, &dof_start, &dof_count, &root, &depth, &flags};
+        int** of_dofs[] = {&dof_link, &kind, &user, &dof_coord, &dof_parent, &dof_depth, &tree_start, &tree_end};
+        for (int** table : of_links) *table = bump.take<int>(links);
+        for (int** table : of_dofs) *table = bump.take<int>(dofs);
+        mask = bump.take<int>((long long)dofs * words);
+    }
+
+    SIM_INLINE TopologyView view() const {
+        TopologyView v = {};
+        v.links = links, v.link_dofs = dofs, v.link_coords = coords, v.mask_words = dofs * words, v.kinematic_links = 1;
+        v.link_parent = parent, v.link_body = body, v.link_joint = joint, v.link_dof_start = dof_start;
+        v.link_dof_count = dof_count, v.link_root = root, v.link_depth = depth, v.link_flags = flags;
+        v.dof_link = dof_link, v.dof_kind = kind, v.dof_user = user, v.dof_coord = dof_coord, v.dof_parent = dof_parent;
+        v.dof_depth = dof_depth, v.dof_tree_start = tree_start, v.dof_tree_end = tree_end, v.dof_mask = mask;
+        return v;
+    }
+};
+
+// Fills the tables from those of the world. Ends with a barrier.
+SIM_FUNCTION void fill_tables(Lanes& lanes, const Topology& t, const TreeRow& tree, const TreeTables& own) {
+    const int before = tree.first - 1, first_dof = t.link_dof_start(tree.first);
+    for_lanes(i, 0, own.links) {
+        const int link = i == 0 ? 0 : before + i, parent = t.link_parent(link);
+        own.parent[i] = parent > 0 ? parent - before : parent;
+        own.body[i] = t.link_body(link);
+        own.joint[i] = t.link_joint(link);
+        own.dof_start[i] = i == 0 ? 0 : t.link_dof_start(link) - first_dof;
+        own.dof_count[i] = t.link_dof_count(link);
+        own.root[i] = i == 0 ? 0 : 1;
+        own.depth[i] = t.link_depth(link);
+        own.flags[i] = t.link_flags(link);
+    }
+    for_lanes(j, 0, own.dofs) {
+        const int dof = first_dof + j, parent = t.dof_parent(dof);
+        own.dof_link[j] = t.dof_link(dof) - before;
+        own.kind[j] = t.dof_kind(dof);
+        own.user[j] = t.dof_user(dof);
+        own.dof_coord[j] = t.dof_coord(dof) - tree.coord;
+        own.dof_parent[j] = parent < 0 ? -1 : parent - first_dof;
+        own.dof_depth[j] = t.dof_depth(dof);
+        own.tree_start[j] = t.dof_tree_start(dof) - first_dof;
+        own.tree_end[j] = t.dof_tree_end(dof) - first_dof;
+        int* row = own.mask + (long long)j * own.words;
+        for (int w = 0; w < own.words; ++w) row[w] = 0;
+        for (int i = dof; i >= 0; i = t.dof_parent(i))
+            row[(i - first_dof) >> 5] |= int(1u << ((i - first_dof) & 31));
+    }
+    lanes.sync();
+}
+
+// Bytes that a tree of so many links (the world among them), dofs and coordinates needs.
+extern "C" __global__ void model_update_tree_bytes(int n, int links, int dofs, int coords, long long* bytes /* (n) */) {
+    for_each(i, n) {
+        MemoryBump bump(nullptr);
+        take_update_memory(bump, Topology(TreeTables(bump, TreeRow(links, dofs, coords)).view()));
+        bytes[i] = bump.used;
+    }
+}
+
+// All trees of all worlds of the group, or of those that the mask marks.
+extern "C" __global__ void model_update_trees(const ModelView model, const TopologyView topology, int trees,
+                                              const int* tree_row /* (trees, 5) */,
+                                              const bool* world_mask,  // optional
+                                              real* body_inverse_weight, real* dof_inverse_weight, real* body_q,
+                                              real* body_qd, const Scratch scratch) {
+    const Topology whole(topology);
+    for_each_world(trees * whole.worlds(), scratch, [&](Lanes& lanes, int slot, char* bytes) {
+        const int index = whole.world(slot / trees);
+        if (world_mask && !world_mask[index]) return;
+        MemoryBump bump(bytes);
+        const TreeRow tree(tree_row + 5 * (slot % trees));
+        const TreeTables tables(bump, tree);
+        fill_tables(lanes, whole, tree, tables);
+        const Topology t(tables.view());
+        const UpdateMemory m = take_update_memory(bump, t);
+        World world(model, m.world, index);
+        world.coord_start += tree.coord;
+        update_world(lanes, t, model, world, m, body_inverse_weight, dof_inverse_weight, body_q, body_qd);
     });
 }

@@ -37,39 +37,39 @@ struct Problem {
 
 // ---- preparation -------------------------------------------------------------------------------------------------
 
-// Ranges of the trees' dofs, weights of the norm. Ends with a barrier.
-SIM_FUNCTION void prepare_dofs(Lanes& lanes, const Topology& t, const World& world, const SolverMemory& s) {
-    if (lanes.lane() == 0) {
-        for (int j = 0; j < t.dofs(); ++j) {
-            const int parent = t.dof_parent(j);
-            s.tree_first[j] = parent < 0 ? j : s.tree_first[parent];
-            s.tree_end[s.tree_first[j]] = j + 1;
-            s.place[j] = parent < 0 ? 0 : s.place[parent] + 1;
-        }
-    }
+// Weights of the norm. Ends with a barrier.
+SIM_FUNCTION void weigh_dofs(Lanes& lanes, const Topology& t, const World& world, const SolverMemory& s) {
     for_lanes(j, 0, t.dofs())
         s.weight[j] = is_prescribed(t, j) ? real(0) : reciprocal(world.memory.mass[j * matrix_stride(t) + j]);
     lanes.sync();
 }
 
-// y = M x; each element sums over the dofs of its tree in order. One lane adds up column by column, which is the same
-// sum and keeps the additions of neighbouring elements apart (both halves of M hold the same numbers). Ends with a
-// barrier.
+// y = M x by one lane, a block of elements at a time. A block that begins in one tree may end in the next, whose own
+// blocks come later and write those elements again; behind the last element is room for a block.
+SIM_FUNCTION void multiply_mass_by_blocks(const Topology& t, const real* mass, const real* x, real* y) {
+    const int stride = matrix_stride(t);
+    for (int first = 0; first < t.dofs(); first = t.dof_tree_end(first)) {
+        const int end = t.dof_tree_end(first);
+        for (int b = first; b < end; b += BLOCK) {
+            Block sum = {};
+            for (int i = first; i < end; ++i) sum = multiply_add(x[i], load_block(mass + i * stride + b), sum);
+            store_block(y + b, sum);
+        }
+    }
+}
+
+// y = M x; each element sums over the dofs of its tree in order. Both halves of M hold the same numbers, so a row
+// serves as a column. Ends with a barrier.
 SIM_STAGE void multiply_mass(Lanes& lanes, const Topology& t, const World& world, const SolverMemory& s, const real* x,
                              real* y) {
-    const int stride = matrix_stride(t);
     if (lanes.count() == 1) {
-        for (int j = 0; j < t.dofs(); ++j) y[j] = 0;
-        for (int i = 0; i < t.dofs(); ++i) {
-            const real* row = world.memory.mass + i * stride;
-            const int first = s.tree_first[i], end = s.tree_end[first];
-            for (int j = first; j < end; ++j) y[j] = multiply_add(row[j], x[i], y[j]);
-        }
+        multiply_mass_by_blocks(t, world.memory.mass, x, y);
         return;
     }
+    const int stride = matrix_stride(t);
     for_lanes(j, 0, t.dofs()) {
         const real* row = world.memory.mass + j * stride;
-        const int first = s.tree_first[j], end = s.tree_end[first];
+        const int first = t.dof_tree_start(j), end = t.dof_tree_end(j);
         real sum = 0;
         for (int i = first; i < end; ++i) sum = multiply_add(row[i], x[i], sum);
         y[j] = sum;
@@ -89,12 +89,13 @@ SIM_STAGE void start_from(Lanes& lanes, const Topology& t, World& world, const P
 // The cost with the residuals of start_from.
 SIM_STAGE real start_cost(Lanes& lanes, const Topology& t, const Problem& p) {
     const SolverMemory& s = p.s;
+    if (lanes.count() == 1) dof_costs(s.dof_rows, t.dofs(), s.acceleration, s.row_cost);
     return lanes.sum_over(
         t.dofs(),
         [&](int j) {
-            const real a = s.acceleration[j];
-            real cost = a * multiply_add(real(0.5), s.mass_acceleration[j], -s.force[j]) + dof_cost(s.dof_rows[j], a);
-            if (t.dof_kind(j) == DOF_BALL_X)
+            const real a = s.acceleration[j], rows = lanes.count() == 1 ? s.row_cost[j] : dof_cost(s.dof_rows, j, a);
+            real cost = a * multiply_add(real(0.5), s.mass_acceleration[j], -s.force[j]) + rows;
+            if (begins_ball_joint(t, j))
                 cost += ball_cost(s.ball_rows[ball_index(t, j)], ball_values(s.acceleration, j));
             return cost;
         },
@@ -135,11 +136,19 @@ SIM_FUNCTION real choose_start(Lanes& lanes, const Topology& t, World& world, co
 
 // ---- gradient and Hessian ----------------------------------------------------------------------------------------
 
-// Force of the rows of dof j's joint on it.
-SIM_FUNCTION real joint_row_force(const Topology& t, const SolverMemory& s, int j) {
-    real force = dof_response(s.dof_rows[j], s.acceleration[j]).force;
+// What the rows of dof j answer to the acceleration a: by one lane it has been found before.
+SIM_INLINE RowResponse row_response(const Lanes& lanes, const SolverMemory& s, int j, real a) {
+    if (lanes.count() == 1) return {s.row_force[j], s.row_curvature[j]};
+    return dof_response(s.dof_rows, j, a);
+}
+
+// Force of the rows of dof j's joint on it; leaves the curvature of their cost.
+SIM_FUNCTION real joint_row_force(const Lanes& lanes, const Topology& t, const SolverMemory& s, int j) {
+    const RowResponse r = row_response(lanes, s, j, s.acceleration[j]);
+    s.row_curvature[j] = r.curvature;
+    real force = r.force;
     const int kind = t.dof_kind(j);
-    if (kind >= DOF_BALL_X) {
+    if (in_ball_joint(t, j)) {
         const int first = j - (kind - DOF_BALL_X);
         force += ball_force(s.ball_rows[ball_index(t, first)], ball_values(s.acceleration, first))[kind - DOF_BALL_X];
     }
@@ -150,8 +159,9 @@ SIM_FUNCTION real joint_row_force(const Topology& t, const SolverMemory& s, int 
 SIM_FUNCTION void evaluate_gradient(Lanes& lanes, const Topology& t, World& world, const Problem& p) {
     const SolverMemory& s = p.s;
     if (p.contacts.count > 0) contact_wrenches(lanes, t, world, s, p.contacts, p.cone);
+    if (lanes.count() == 1) dof_responses(s.dof_rows, t.dofs(), s.acceleration, s.row_force, s.row_curvature);
     for_lanes(j, 0, t.dofs()) {
-        real g = s.mass_acceleration[j] - s.force[j] - joint_row_force(t, s, j);
+        real g = s.mass_acceleration[j] - s.force[j] - joint_row_force(lanes, t, s, j);
         const int link = t.dof_link(j);
         if (s.is_touched[link]) g -= dot(world.memory.dof_motion[j], world.memory.link_force[link]);
         s.gradient[j] = is_prescribed(t, j) ? real(0) : g;
@@ -172,23 +182,23 @@ SIM_FUNCTION void add_ball_curvature(const Topology& t, const SolverMemory& s, i
 }
 
 // Packed where one lane works a matrix with the sparsity of the tree.
-SIM_INLINE MatrixLayout hessian_layout(const Lanes& lanes, const Topology& t, const SolverMemory& s, bool coupled) {
-    const bool packed = lanes.count() == 1 && !coupled;
-    return {packed, packed ? packed_stride(t.dofs()) : matrix_stride(t), s.place};
-}
+SIM_INLINE MatrixLayout hessian_layout(const Lanes& lanes, bool coupled) { return {lanes.count() == 1 && !coupled}; }
 
 // Row j of H = M + J^T W J by its owner, without coupled contacts.
-SIM_FUNCTION void hessian_row(const Topology& t, const World& world, const Problem& p, const MatrixLayout& layout,
-                              int j) {
+SIM_FUNCTION void hessian_row(const Lanes& lanes, const Topology& t, const World& world, const Problem& p, int j) {
     const SolverMemory& s = p.s;
     const WorldMemory& m = world.memory;
+    const MatrixLayout layout = hessian_layout(lanes, p.contacts.coupled);
     const int kind = t.dof_kind(j);
-    real* row = s.hessian + j * layout.stride;
+    real* row = s.hessian + j * matrix_stride(t);
     const real* mass = m.mass + j * matrix_stride(t);
     const bool touched = s.is_touched[t.dof_link(j)];
     const Force f = touched ? s.link_stiffness[t.dof_link(j)] * m.dof_motion[j] : zero_force();
     const auto value = [&](int i) { return touched ? mass[i] + dot(m.dof_motion[i], f) : mass[i]; };
-    if (TOPOLOGY_UNROLLED) {
+    if (lanes.count() == 1) {
+        copy_mass_row(t, world, layout, j, row);
+        for (int i = touched ? j : -1; i >= 0; i = t.dof_parent(i)) row[layout.column(t, i)] = value(i);
+    } else if (TOPOLOGY_UNROLLED) {
         SIM_UNROLL
         for (int i = 0; i < t.dofs(); ++i) {
             if (i > j) continue;
@@ -197,20 +207,20 @@ SIM_FUNCTION void hessian_row(const Topology& t, const World& world, const Probl
     } else {
         if (p.contacts.coupled)
             for (int i = 0; i < j; ++i) row[i] = 0;
-        for (int i = j; i >= 0; i = t.dof_parent(i)) row[layout.column(i)] = value(i);
+        for (int i = j; i >= 0; i = t.dof_parent(i)) row[i] = value(i);
     }
-    row[layout.column(j)] += dof_response(s.dof_rows[j], s.acceleration[j]).curvature;
-    if (kind >= DOF_BALL_X) {
+    row[layout.column(t, j)] += s.row_curvature[j];
+    if (in_ball_joint(t, j)) {
         const int first = j - (kind - DOF_BALL_X);
-        add_ball_curvature(t, s, first, j, row + layout.column(first));
+        add_ball_curvature(t, s, first, j, row + layout.column(t, first));
     }
 }
 
 // Factors the Hessian and solves H p = -g into s.search: along the tree where no contact couples its branches.
 // Returns whether a pivot was raised. Ends with a barrier.
 SIM_FUNCTION bool solve_direction(Lanes& lanes, const Topology& t, const SolverMemory& s, bool coupled) {
-    const MatrixLayout layout = hessian_layout(lanes, t, s, coupled);
-    const int n = t.dofs(), stride = layout.stride;
+    const MatrixLayout layout = hessian_layout(lanes, coupled);
+    const int n = t.dofs(), stride = matrix_stride(t);
     if (t.kinematic_links() > 0) hold_prescribed(lanes, t, s.hessian, layout);
     bool raised;
     if (lanes.count() > 1) {
@@ -218,7 +228,7 @@ SIM_FUNCTION bool solve_direction(Lanes& lanes, const Topology& t, const SolverM
         raised = factor_by_lanes(lanes, n, s.hessian, stride, s.inverse_pivot, coupling);
         solve_by_lanes(lanes, n, s.hessian, stride, s.inverse_pivot, s.search, coupling);
     } else if (layout.packed) {
-        const PackedRows rows = {t, s.hessian, stride, s.place};
+        const PackedRows rows = {t, s.hessian, stride};
         raised = factor_packed(n, rows, s.inverse_pivot, s.row);
         solve_packed(n, rows, s.inverse_pivot, s.search, s.row);
     } else {
@@ -232,9 +242,8 @@ SIM_FUNCTION bool solve_direction(Lanes& lanes, const Topology& t, const SolverM
 SIM_FUNCTION bool newton_direction(Lanes& lanes, const Topology& t, World& world, const Problem& p) {
     const SolverMemory& s = p.s;
     if (p.contacts.count > 0) contact_stiffnesses(lanes, t, world, s, p.contacts, p.cone);
-    const MatrixLayout layout = hessian_layout(lanes, t, s, p.contacts.coupled);
     for_lanes(j, 0, t.dofs()) {
-        hessian_row(t, world, p, layout, j);
+        hessian_row(lanes, t, world, p, j);
         s.search[j] = -s.gradient[j];
     }
     lanes.sync();
@@ -250,11 +259,11 @@ SIM_FUNCTION bool newton_direction(Lanes& lanes, const Topology& t, World& world
 // ---- line search -------------------------------------------------------------------------------------------------
 
 // First and second derivative of the rows of dof j along p at a + alpha p.
-SIM_FUNCTION RealPair dof_line(const Topology& t, const SolverMemory& s, int j, real alpha) {
+SIM_FUNCTION RealPair dof_line(const Lanes& lanes, const Topology& t, const SolverMemory& s, int j, real alpha) {
     const real p = s.search[j];
-    const RowResponse r = dof_response(s.dof_rows[j], multiply_add(alpha, p, s.acceleration[j]));
+    const RowResponse r = row_response(lanes, s, j, multiply_add(alpha, p, s.acceleration[j]));
     RealPair d = {-r.force * p, r.curvature * p * p};
-    if (t.dof_kind(j) == DOF_BALL_X) {
+    if (begins_ball_joint(t, j)) {
         const BallRows& rows = s.ball_rows[ball_index(t, j)];
         const vec3 direction = ball_values(s.search, j);
         const vec3 a = multiply_add(alpha, direction, ball_values(s.acceleration, j));
@@ -266,9 +275,15 @@ SIM_FUNCTION RealPair dof_line(const Topology& t, const SolverMemory& s, int j, 
 
 // (slope, curvature) of all rows along p at a + alpha p.
 SIM_FUNCTION RealPair row_derivatives(Lanes& lanes, const Topology& t, const Problem& p, real alpha) {
+    const SolverMemory& s = p.s;
+    if (lanes.count() == 1) {
+        for (int b = 0; b < t.dofs(); b += BLOCK)
+            store_block(s.trial + b, multiply_add(alpha, load_block(s.search + b), load_block(s.acceleration + b)));
+        dof_responses(s.dof_rows, t.dofs(), s.trial, s.row_force, s.row_curvature);
+    }
     return lanes.sum_over(
-        t.dofs(), [&](int j) { return dof_line(t, p.s, j, alpha); }, p.contacts.count,
-        [&](int i) { return contact_line(p.s.contact_rows[i], alpha, p.cone); });
+        t.dofs(), [&](int j) { return dof_line(lanes, t, s, j, alpha); }, p.contacts.count,
+        [&](int i) { return contact_line(s.contact_rows[i], alpha, p.cone); });
 }
 
 // The step length that minimises the cost along s.search: Newton's method on its derivative, which grows, inside a

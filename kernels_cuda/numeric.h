@@ -353,7 +353,7 @@ SIM_FUNCTION double logarithm(double x) {
 
 // x^y for x >= 0 (NaN for negative x), 1 where y = 0, through e^(y log x): relative error about
 // (1 + |y log x|) epsilon in double; in float it is computed in double and rounded once.
-SIM_FUNCTION double power(double x, double y) {
+SIM_STAGE double power(double x, double y) {
     if (y == 0.0) return 1.0;
     return exponential(y * logarithm(x));
 }

@@ -6,22 +6,18 @@
 // is that of the row's ancestor.
 #pragma once
 
+#include "block.h"
 #include "factor.h"
-
-// Places are worked in blocks of this many: what lies in a row behind its diagonal is room that holds anything.
-constexpr int PACKED_BLOCK = 8;
 
 struct PackedRows {
     const Topology& topology;
     real* rows;
-    int stride;        // a multiple of PACKED_BLOCK
-    const int* place;  // of each dof: how many dofs are before it on the way from the root
+    int stride;  // a multiple of BLOCK; what lies behind a diagonal in its block is worked too, and means nothing
 
+    SIM_INLINE int place(int k) const { return topology.dof_depth(k); }
     SIM_INLINE real* row(int k) const { return rows + k * stride; }
-    SIM_INLINE real& diagonal(int k) const { return rows[k * stride + place[k]]; }
+    SIM_INLINE real& diagonal(int k) const { return rows[k * stride + place(k)]; }
 };
-
-SIM_INLINE int packed_stride(int n) { return (n + PACKED_BLOCK - 1) / PACKED_BLOCK * PACKED_BLOCK; }
 
 // `u` has room for `stride` numbers; otherwise as factor.
 SIM_FUNCTION bool factor_packed(int n, const PackedRows& h, real* inverse_pivot, real* u) {
@@ -29,17 +25,16 @@ SIM_FUNCTION bool factor_packed(int n, const PackedRows& h, real* inverse_pivot,
     for (int k = 0; k < n; ++k) inverse_pivot[k] = SIM_PIVOT_FLOOR * h.diagonal(k);
     for (int k = n - 1; k >= 0; --k) {
         const real* x = h.row(k);
-        const int before = h.place[k];
+        const int before = h.place(k);
         const real inverse = reciprocal(checked_pivot(x[before], inverse_pivot[k], raised));
         inverse_pivot[k] = inverse;
-        for (int b = 0; b < before; b += PACKED_BLOCK)
-            for (int q = b; q < b + PACKED_BLOCK; ++q) u[q] = x[q] * inverse;
+        for (int b = 0; b < before; b += BLOCK) store_block(u + b, inverse * load_block(x + b));
         int i = h.topology.dof_parent(k);
         for (int a = before - 1; a >= 0; --a, i = h.topology.dof_parent(i)) {
             real* row = h.row(i);
             const real scale = -x[a];
-            for (int b = 0; b <= a; b += PACKED_BLOCK)
-                for (int q = b; q < b + PACKED_BLOCK; ++q) row[q] = multiply_add(scale, u[q], row[q]);
+            for (int b = 0; b <= a; b += BLOCK)
+                store_block(row + b, multiply_add(scale, load_block(u + b), load_block(row + b)));
         }
     }
     return raised;
@@ -51,12 +46,12 @@ SIM_FUNCTION void solve_packed(int n, const PackedRows& h, const real* inverse_p
         const real* row = h.row(k);
         const real scale = x[k], inverse = inverse_pivot[k];
         int c = h.topology.dof_parent(k);
-        for (int b = h.place[k] - 1; b >= 0; --b, c = h.topology.dof_parent(c))
+        for (int b = h.place(k) - 1; b >= 0; --b, c = h.topology.dof_parent(c))
             x[c] = multiply_add(-(row[b] * inverse), scale, x[c]);
     }
     for (int j = 0; j < n; ++j) {
         const real* row = h.row(j);
-        const int before = h.place[j];
+        const int before = h.place(j);
         real sum = x[j];
         for (int b = 0; b < before; ++b) sum = multiply_add(-row[b], along[b], sum);
         x[j] = along[before] = sum * inverse_pivot[j];

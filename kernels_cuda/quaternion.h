@@ -5,6 +5,15 @@
 
 struct quat {
     real x, y, z, w;
+
+    // number by number, as vec3
+    SIM_INLINE quat& operator=(const quat& q) {
+        x = q.x;
+        y = q.y;
+        z = q.z;
+        w = q.w;
+        return *this;
+    }
 };
 
 SIM_INLINE quat identity_quat() { return {real(0), real(0), real(0), real(1)}; }
@@ -46,6 +55,9 @@ SIM_INLINE vec3 rotate(quat q, vec3 v) {
     const vec3 u = vector_part(q), t = real(2) * cross(u, v);
     return multiply_add(q.w, t, v) + cross(u, t);
 }
+
+// The same for vectors that are often zero: from a link to its centre of mass, from a joint to its link.
+SIM_INLINE vec3 rotate_unless_zero(quat q, vec3 v) { return is_zero(v) ? zero_vec3() : rotate(q, v); }
 
 SIM_INLINE vec3 inverse_rotate(quat q, vec3 v) { return rotate(conjugate(q), v); }
 
@@ -135,5 +147,10 @@ SIM_INLINE vec3 inverse_transform_point(const Transform& t, vec3 x) { return inv
 
 // b, then a
 SIM_INLINE Transform operator*(const Transform& a, const Transform& b) { return {transform_point(a, b.p), a.q * b.q}; }
+
+// The same where b often does not turn, or does not shift.
+SIM_INLINE Transform attach(const Transform& a, const Transform& b) {
+    return {a.p + rotate_unless_zero(a.q, b.p), is_zero(vector_part(b.q)) ? a.q : a.q * b.q};
+}
 
 SIM_INLINE Transform inverse(const Transform& t) { return {inverse_rotate(t.q, -t.p), conjugate(t.q)}; }

@@ -27,14 +27,21 @@ SIM_INLINE StepOptions constant_options(StepOptions options) {
     return options;
 }
 
-// Rows of one dof, each a force -weight (a - reference) clamped to an interval; weight 0: no such row.
+// Rows of a dof, each a force -weight (a - reference) kept in an interval: friction and drive in [-bound, bound]; the
+// lower limit and the slowest speed only push up, the upper limit and the fastest speed down.
+enum DofRow : int { ROW_FRICTION = 0, ROW_DRIVE = 1, ROW_LOWER = 2, ROW_UPPER = 3, ROW_SLOWEST = 4, ROW_FASTEST = 5,
+                    DOF_ROWS = 6 };
+constexpr int DOF_ROWS_BOUNDED = 2;  // the first two have a bound
+
+// Row r of dof j lies at r * stride + j; weight 0: no such row.
 struct DofRows {
-    int any;                                                   // is there a row at all?
-    real friction_weight, friction_reference, friction_bound;  // in [-bound, bound]
-    real drive_weight, drive_reference, drive_bound;           // in [-bound, bound]
-    real lower_weight, lower_reference;                        // pushes up
-    real upper_weight, upper_reference;                        // pushes down
-    real speed_weight, slowest, fastest;                       // holds a between the two
+    real* weight;
+    real* reference;
+    real* bound;
+    int stride;
+    int present;  // bit r: some dof has row r
+
+    SIM_INLINE bool has(int row) const { return (present >> row & 1) != 0; }
 };
 
 // One-sided rows of a ball joint: a force along the direction while direction . a < reference.
@@ -82,22 +89,23 @@ constexpr int CONTACT_CHUNK = 32;
 struct SolverMemory {
     real* acceleration;       // a
     real* force;              // b: the effort of everything but rows, bias included
-    real* mass_acceleration;  // M a
+    real* mass_acceleration;  // M a, and behind it room for a block
     real* gradient;           // M a - b - J^T f
     real* search;             // p
-    real* mass_search;        // M p
+    real* mass_search;        // M p, likewise
     real* weight;             // 1/M_jj, which makes norms of efforts comparable; 0 where the acceleration is prescribed
-    int* tree_first;          // the dofs of a dof's tree lie in [tree_first, tree_end)
-    int* tree_end;
-    int* place;               // dofs before a dof on the way from the root
     int* touched;             // links with a contact on them or behind them, in order
     int* is_touched;          // by link
-    DofRows* dof_rows;
+    DofRows dof_rows;
+    real* row_curvature;      // of the cost of the rows of each dof, at a
+    real* row_force;          // one lane: their force (both at the trial in the line search), their cost, and the trial
+    real* row_cost;
+    real* trial;
     BallRows* ball_rows;
     ContactRowList contact_rows;
     SpatialStiffness* link_stiffness;  // of the contacts with what does not move
     vec3* coupled_rows;       // a column of J for each dof, of one contact between moving links
-    real* hessian;            // lower half, row stride matrix_stride; see hessian_layout
+    real* hessian;            // lower half, row stride matrix_stride, laid out by hessian_layout
     real* chunk;              // shares the memory of the Hessian, which is made afterwards
     real* inverse_pivot;
     real* row;                // of the factorisation by one lane
@@ -109,29 +117,34 @@ SIM_INLINE int ball_index(const Topology& t, int j) { return t.dof_coord(j) - t.
 SIM_FUNCTION SolverMemory take_solver_memory(MemoryBump& bump, MemoryBump& slow, const Topology& t) {
     const int dofs = t.dofs(), contacts = t.contacts_max();
     const int fast = contacts < FAST_CONTACTS ? contacts : FAST_CONTACTS;
+    const int padded = padded_dofs(t);
     SolverMemory s;
-    s.acceleration = bump.take<real>(dofs);
+    s.acceleration = bump.take<real>(padded);
     s.force = bump.take<real>(dofs);
-    s.mass_acceleration = bump.take<real>(dofs);
+    s.mass_acceleration = bump.take<real>(dofs + BLOCK);
     s.gradient = bump.take<real>(dofs);
-    s.search = bump.take<real>(dofs);
-    s.mass_search = bump.take<real>(dofs);
+    s.search = bump.take<real>(padded);
+    s.mass_search = bump.take<real>(dofs + BLOCK);
     s.weight = bump.take<real>(dofs);
-    s.tree_first = bump.take<int>(dofs);
-    s.tree_end = bump.take<int>(dofs);
-    s.place = bump.take<int>(dofs);
     s.touched = bump.take<int>(t.links());
     s.is_touched = bump.take<int>(t.links());
-    s.dof_rows = bump.take<DofRows>(dofs);
+    s.dof_rows.stride = padded;
+    s.dof_rows.weight = bump.take<real>(DOF_ROWS * padded);
+    s.dof_rows.reference = bump.take<real>(DOF_ROWS * padded);
+    s.dof_rows.bound = bump.take<real>(DOF_ROWS_BOUNDED * padded);
+    s.dof_rows.present = 0;
+    s.row_curvature = bump.take<real>(padded);
+    s.row_force = bump.take<real>(SIM_LANES == 1 ? padded : 0);
+    s.row_cost = bump.take<real>(SIM_LANES == 1 ? padded : 0);
+    s.trial = bump.take<real>(SIM_LANES == 1 ? padded : 0);
     s.ball_rows = bump.take<BallRows>(t.coords() - dofs);
     s.contact_rows.fast = bump.take<ContactRows>(fast);
     s.contact_rows.slow = slow.take<ContactRows>(contacts - fast);
     s.link_stiffness = bump.take<SpatialStiffness>(t.links());
     s.coupled_rows = bump.take<vec3>(dofs);
     s.inverse_pivot = bump.take<real>(dofs);
-    s.row = bump.take<real>(packed_stride(dofs));
-    const int stride = packed_stride(dofs) > matrix_stride(t) ? packed_stride(dofs) : matrix_stride(t);
-    const long long matrix = (long long)dofs * stride, chunk = contacts > 0 ? 21 * CONTACT_CHUNK : 0;
+    s.row = bump.take<real>(whole_blocks(dofs));
+    const long long matrix = matrix_size(t), chunk = contacts > 0 ? 21 * CONTACT_CHUNK : 0;
     s.hessian = bump.take<real>(matrix > chunk ? matrix : chunk);
     s.chunk = s.hessian;
     return s;

@@ -8,6 +8,14 @@ struct vec3 {
 
     SIM_INLINE real& operator[](int i) { return i == 0 ? x : i == 1 ? y : z; }
     SIM_INLINE real operator[](int i) const { return i == 0 ? x : i == 1 ? y : z; }
+
+    // number by number: compilers for CPUs else copy by wider loads than the stores before, which wait for each other
+    SIM_INLINE vec3& operator=(const vec3& v) {
+        x = v.x;
+        y = v.y;
+        z = v.z;
+        return *this;
+    }
 };
 
 SIM_INLINE vec3 zero_vec3() { return {real(0), real(0), real(0)}; }
@@ -38,6 +46,7 @@ SIM_INLINE vec3 minimum(vec3 a, vec3 b) { return {minimum(a.x, b.x), minimum(a.y
 SIM_INLINE vec3 maximum(vec3 a, vec3 b) { return {maximum(a.x, b.x), maximum(a.y, b.y), maximum(a.z, b.z)}; }
 SIM_INLINE vec3 absolute(vec3 v) { return {absolute(v.x), absolute(v.y), absolute(v.z)}; }
 SIM_INLINE vec3 canonical(vec3 v) { return {canonical(v.x), canonical(v.y), canonical(v.z)}; }
+SIM_INLINE bool is_zero(vec3 v) { return v.x == 0 && v.y == 0 && v.z == 0; }
 SIM_INLINE bool is_finite(vec3 v) { return is_finite(v.x) && is_finite(v.y) && is_finite(v.z); }
 
 SIM_INLINE real dot(vec3 a, vec3 b) { return multiply_add(a.z, b.z, multiply_add(a.y, b.y, a.x * b.x)); }

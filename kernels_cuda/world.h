@@ -5,6 +5,7 @@
 #pragma once
 
 #include "arrays.h"
+#include "block.h"
 #include "enums.h"
 #include "lanes.h"
 #include "spatial.h"
@@ -33,17 +34,22 @@ struct MemoryBump {
 [[maybe_unused]] constexpr bool TOPOLOGY_UNROLLED = false;
 #endif
 
-// Row stride of matrices over the dofs: odd, so that a column is read by the lanes without bank conflicts.
-SIM_INLINE int matrix_stride(const Topology& t) { return t.dofs() | 1; }
+// Row stride of matrices over the dofs: whole blocks for one lane; else odd, so that a column is read by the lanes
+// without bank conflicts. Room for a block is behind the last row. Worlds of more than DENSE_DOFS have no matrix.
+SIM_INLINE int matrix_stride(const Topology& t) { return SIM_LANES == 1 ? whole_blocks(t.dofs()) : t.dofs() | 1; }
+SIM_INLINE long long matrix_size(const Topology& t) {
+    return t.dofs() > DENSE_DOFS ? 0 : (long long)t.dofs() * matrix_stride(t) + BLOCK;
+}
+
+// Length of an array over the dofs that one lane works by blocks.
+SIM_INLINE int padded_dofs(const Topology& t) { return SIM_LANES == 1 ? whole_blocks(t.dofs()) : t.dofs(); }
 
 // Where the elements of a row lie in a matrix over the dofs: by dof; or packed (packed_rows.h): of the dofs on the way
 // from the root to the row's alone, by how many are before them.
 struct MatrixLayout {
     bool packed;
-    int stride;
-    const int* place;
 
-    SIM_INLINE int column(int i) const { return packed ? place[i] : i; }
+    SIM_INLINE int column(const Topology& t, int i) const { return packed ? t.dof_depth(i) : i; }
 };
 
 // The values of one world. Nothing is assumed about what the memory holds at the start.
@@ -63,6 +69,7 @@ struct WorldMemory {
     Motion* dof_bias;                   // dS/dt times the rate
     real* bias;                         // Coriolis, centrifugal and gravity effort
     real* mass;                         // mass matrix, both halves, row stride matrix_stride
+    real* packed_mass;                  // one lane: what is before the diagonal, packed (see MatrixLayout), then zeros
 };
 
 SIM_FUNCTION WorldMemory take_world_memory(MemoryBump& bump, const Topology& t) {
@@ -82,7 +89,8 @@ SIM_FUNCTION WorldMemory take_world_memory(MemoryBump& bump, const Topology& t) 
     m.dof_motion = bump.take<Motion>(dofs);
     m.dof_bias = bump.take<Motion>(dofs);
     m.bias = bump.take<real>(dofs);
-    m.mass = bump.take<real>((long long)dofs * matrix_stride(t));
+    m.mass = bump.take<real>(matrix_size(t));
+    m.packed_mass = bump.take<real>(SIM_LANES == 1 ? matrix_size(t) : 0);
     return m;
 }
 

@@ -12,9 +12,12 @@ import functools
 import numpy as np
 
 from simengine.checks import checked_array, checked_mask, require_container
-from simengine.errors import ModelError
+from simengine.enums import DENSE_DOFS, DofKind
+from simengine.errors import ModelError, UnsupportedError
+from simengine.runtime import modes
 from simengine.runtime.kernel import Kernel
-from simengine.runtime.world_launch import launch_of
+from simengine.runtime.launch import PreparedLaunch
+from simengine.runtime.world_launch import lanes_for, launch_of
 
 
 def eval_fk(model, state, world_mask=None) -> None:
@@ -49,6 +52,7 @@ def eval_mass_matrix(model, state, out=None):
     write into. Composite rigid bodies: Featherstone 2008, section 6.2.
     """
     require_container("eval_mass_matrix", "state", state, "state", model)
+    require_dense(model, "eval_mass_matrix")
     nv = _each(model, "dofs", "eval_mass_matrix")
     out = _out(model, out, (model.world_count, nv, nv), "eval_mass_matrix")
     _launch("eval_mass_matrix", model, joint_q=state.joint_q, joint_qd=state.joint_qd, mass=out)
@@ -62,6 +66,7 @@ def eval_jacobian(model, state, out=None):
     All worlds must have the same bodies and degrees of freedom, else ModelError. ``out``: an array to write into.
     """
     require_container("eval_jacobian", "state", state, "state", model)
+    require_dense(model, "eval_jacobian")
     nv, bodies = _each(model, "dofs", "eval_jacobian"), _each(model, "bodies", "eval_jacobian")
     out = _out(model, out, (model.world_count, 6 * bodies, nv), "eval_jacobian")
     _launch("eval_jacobian", model, joint_q=state.joint_q, joint_qd=state.joint_qd, jacobian=out)
@@ -105,7 +110,64 @@ def update_model(model, world_mask=None) -> None:
     """
     names = ("body_inverse_weight", "dof_inverse_weight", "body_q", "body_qd")
     arrays = {name: getattr(model, name) for name in names}
-    _launch("model_update", model, world_mask=checked_mask("update", model, world_mask), **arrays)
+    arrays["world_mask"] = checked_mask("update", model, world_mask)
+    if largest_world(model) <= DENSE_DOFS:
+        _launch("model_update", model, **arrays)
+        return
+    key = ("model_update_trees", modes.debug, modes.poison)
+    if key not in model.launches:
+        with model.device.apart():
+            model.launches[key] = [_tree_launch(model, group, arrays) for group in model.groups]
+    for launch in model.launches[key]:
+        launch.set("world_mask", arrays["world_mask"])
+        launch()
+
+
+def tree_rows(tables) -> np.ndarray:
+    """The trees of a world, from the tables of its batch group, (trees, 5) int32, as TreeRow of model_update.cu."""
+    first = np.flatnonzero(tables["link_parent"] == 0)
+    end = np.append(first[1:], len(tables["link_parent"]))
+    total = np.append(tables["link_dof_start"], len(tables["dof_link"]))
+    begin, behind = total[first], total[end]
+    last = tables["dof_coord"] + np.where(tables["dof_kind"] >= DofKind.BALL_X, 4, 1)
+    rows = np.zeros((len(first), 5), np.int32)
+    rows[:, 0], rows[:, 1], rows[:, 2] = first, end, behind - begin
+    for row, i, j in zip(rows, begin, behind, strict=True):
+        if j > i:
+            row[3] = tables["dof_coord"][i:j].min()
+            row[4] = last[i:j].max() - row[3]
+    return rows
+
+
+def _tree_launch(model, group, arrays: dict) -> PreparedLaunch:
+    """``model.update`` of a batch group of large worlds: a group of lanes works a tree."""
+    rows = tree_rows(group.tables)
+    most = rows.max(axis=0, initial=0)
+    links = int((rows[:, 1] - rows[:, 0]).max(initial=0)) + 1
+    common = {"precision": model.precision, "device": model.device, "lanes": lanes_for(links)}
+    arguments = arrays | {"model": model, "topology": group, "trees": len(rows)}
+    arguments["tree_row"] = model.device.asarray(rows)
+    needed = model.device.zeros(1, np.int64)
+    sizes = {"links": links, "dofs": int(most[2]), "coords": int(most[4]), "bytes": needed}
+    _kernel("model_update_tree_bytes").prepare(sizes, items=1, **common)()
+    return _kernel("model_update_trees").prepare(
+        arguments, worlds=len(rows) * len(group.worlds), scratch=int(needed[0]), **common
+    )
+
+
+def largest_world(model) -> int:
+    """The most degrees of freedom of a world."""
+    return max((group.counts()["link_dofs"] for group in model.groups), default=0)
+
+
+def require_dense(model, what: str) -> None:
+    """Raise UnsupportedError where a world has more degrees of freedom than mass matrices are made for."""
+    if largest_world(model) > DENSE_DOFS:
+        raise UnsupportedError(
+            f"{what} serves worlds of at most {DENSE_DOFS} degrees of freedom; this model has one of "
+            f"{largest_world(model)}",
+            property="degrees of freedom",
+        )
 
 
 # ---- launches

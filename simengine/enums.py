@@ -48,7 +48,11 @@ class ShapeType(IntEnum):
 
 
 class PairRoutine(IntEnum):
-    """Which function finds the contacts of a pair of shapes."""
+    """Which function finds the contacts of a pair of shapes.
+
+    Those up to BOX_BOX are named after the two types, and a step collides them by itself; what comes after them needs a
+    kernel of its own. CONVEX there stands for any convex type for which there is no routine of its own.
+    """
 
     PLANE_SPHERE = 0
     PLANE_CAPSULE = 1
@@ -61,6 +65,18 @@ class PairRoutine(IntEnum):
     CAPSULE_CAPSULE = 8
     CAPSULE_BOX = 9
     BOX_BOX = 10
+    PLANE_CONVEX = 11
+    CONVEX_CONVEX = 12
+    PLANE_MESH = 13
+    HEIGHTFIELD_CONVEX = 14
+    CONVEX_MESH = 15
+    HEIGHTFIELD_MESH = 16
+    MESH_MESH = 17
+
+
+LAST_PRIMITIVE_ROUTINE = PairRoutine.BOX_BOX
+PRIMITIVE_ROUTINES = tuple(routine for routine in PairRoutine if routine <= LAST_PRIMITIVE_ROUTINE)
+"""The routines that a step runs by itself, each for the two types that it is named after."""
 
 
 class CombineMode(IntEnum):
@@ -104,6 +120,7 @@ class LinkFlag(IntFlag):
 
     KINEMATIC = 1
     SINGLE_FREE_BODY = 2
+    FLOATING = 4
 
 
 class Integrator(IntEnum):
@@ -130,6 +147,10 @@ class StatusBit(IntFlag):
     RESET_SOURCE = 16  # a reset named a world that its source does not have, or one of other sizes; nothing was copied
 
 
+DENSE_DOFS = 4096
+"""Degrees of freedom of a world up to which it has a mass matrix of its own, and ``dof_mask``; larger ones are worked
+tree by tree."""
+
 PAIR_CONTACTS = {
     PairRoutine.PLANE_SPHERE: 1,
     PairRoutine.PLANE_CAPSULE: 2,
@@ -142,6 +163,13 @@ PAIR_CONTACTS = {
     PairRoutine.CAPSULE_CAPSULE: 2,
     PairRoutine.CAPSULE_BOX: 2,
     PairRoutine.BOX_BOX: 8,
+    PairRoutine.PLANE_CONVEX: 8,
+    PairRoutine.CONVEX_CONVEX: 8,
+    PairRoutine.PLANE_MESH: 9,
+    PairRoutine.HEIGHTFIELD_CONVEX: 16,
+    PairRoutine.CONVEX_MESH: 16,
+    PairRoutine.HEIGHTFIELD_MESH: 16,
+    PairRoutine.MESH_MESH: 16,
 }
 """The most contacts that each routine makes."""
 

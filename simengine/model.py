@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import hashlib
 import itertools
 from collections.abc import Mapping, Sequence
@@ -102,17 +103,21 @@ class Model(Container):
         up_axis: str = "Z",
         unsupported_pairs: Mapping[tuple[str, str], int] | None = None,
         world_offset: np.ndarray | None = None,
+        broad_phase: str = "pairs",
     ):
         """From host arrays: every row of owner "model", one dict of topology arrays for each batch group.
 
         ``labels``: one sequence of strings for each of body, joint, shape, site, equality. ``unsupported_pairs``: how
         many pairs of two shape types no routine collides. ``world_offset`` (worlds, 3): where viewers show each world,
-        default the origin. Raises ModelError where sizes disagree.
+        default the origin. ``broad_phase``: "pairs" where the topologies list the pairs of shapes, "bvh" where they are
+        searched for (simengine/collision/broad_phase.py). Raises ModelError where sizes disagree.
         """
         if precision not in ("float32", "float64"):
             raise ModelError(f'precision must be "float32" or "float64", got {precision!r}')
         if up_axis not in ("X", "Y", "Z"):
             raise ModelError(f'up_axis must be "X", "Y" or "Z", got {up_axis!r}')
+        if broad_phase not in ("pairs", "bvh"):
+            raise ModelError(f'broad_phase must be "pairs" or "bvh", got {broad_phase!r}')
         require_arrays("model", arrays, schema.rows("model"))
         counts = counts_of("model", arrays)
         check_arrays(arrays, counts)
@@ -122,6 +127,7 @@ class Model(Container):
         self._set(
             groups=[BatchGroup(tables, self.device, precision) for tables in topologies],
             up_axis=up_axis,
+            broad_phase=broad_phase,
             unsupported_pairs=dict(unsupported_pairs or {}),
             world_offset=np.zeros((counts["worlds"], 3)) if world_offset is None else np.array(world_offset, float),
             particle_count=0,
@@ -180,8 +186,19 @@ class Model(Container):
         """A new Contacts; ``capacity_per_world`` sets the slots of every world (default: see ``Contacts``)."""
         return Contacts(self, capacity_per_world)
 
+    @functools.cached_property
+    def collides_in_step(self) -> bool:
+        """Whether all pairs of shapes are of kinds that a step collides by itself (docs/contacts.md)."""
+        last = enums.LAST_PRIMITIVE_ROUTINE
+        return all(bool((group.tables["pair_routine"] <= last).all()) for group in self.groups)
+
     def contacts_needed(self) -> np.ndarray:
-        """The most contacts that the pairs of each world make (worlds,)."""
+        """The most contacts that the pairs of each world make (worlds,); where pairs are searched for, the contacts
+        that a pile of so many shapes makes, with room to spare."""
+        if self.broad_phase == "bvh":
+            from simengine.collision.broad_phase import searched_contacts
+
+            return searched_contacts(self)
         needed = np.zeros(self.world_count, np.int64)
         for group in self.groups:
             needed[group.worlds] = group.counts()["pair_slots"]

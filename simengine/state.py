@@ -122,7 +122,8 @@ class Contacts(ModelContainer):
 
     Made by ``model.contacts()``. A slab holds every contact that the world's pairs can make, unless all slabs together
     would take more than 512 MB: then each is cut to an equal share (``cut`` is true, ``capacity`` says the sizes) and a
-    world with more contacts reports an overflow. Arrays are writable, so that contacts of another engine can be fed in:
+    world with more contacts reports an overflow. Where pairs are searched for (``model.broad_phase`` is "bvh"), a slab
+    holds 32 contacts for each shape that moves. Arrays are writable, so that contacts of another engine can be fed in:
     fill the slots and ``count``.
     """
 
@@ -136,11 +137,12 @@ class Contacts(ModelContainer):
             raise ModelError(f"{starts[-1]} contact slots exceed int32; give a lower capacity_per_world")
         super().__init__(model, None, (), {**model.counts(), "contact_slots": int(starts[-1])})
         self._fill({"world_start": starts.astype(np.int32)})
-        self._set(capacity=capacity, cut=bool((capacity < needed).any()))
+        cut = bool((capacity < needed).any()) or model.broad_phase == "bvh"
+        self._set(capacity=capacity, cut=cut, searches={})  # searches: simengine/collision/broad_phase.py
 
     def _duplicate(self, device: Device):
         twin = super()._duplicate(device)
-        twin._set(capacity=self.capacity, cut=self.cut)
+        twin._set(capacity=self.capacity, cut=self.cut, searches={})
         return twin
 
     def _fixed_rows(self) -> frozenset[str]:

@@ -78,6 +78,7 @@ def save_model(model: Model, path) -> None:
         "groups": [group.counts() for group in model.groups],
         "labels": {kind: list(names) for kind, names in model.labels().items()},
         "up_axis": model.up_axis,
+        "broad_phase": model.broad_phase,
         "unsupported_pairs": [[*types, count] for types, count in model.unsupported_pairs.items()],
     }
     arrays = {f"model.{name}": to_numpy(array) for name, array in model.arrays().items()}
@@ -92,6 +93,7 @@ HEADER_OF_A_MODEL = {
     "groups": list,
     "labels": dict,
     "up_axis": str,
+    "broad_phase": str,
     "unsupported_pairs": list,
 }
 
@@ -107,7 +109,8 @@ def load_model(path, device) -> Model:
         arrays = _model_arrays(file, header)
         topologies = [_part(arrays, f"group{i}.") for i in range(len(header["groups"]))]
         labels, pairs = _labels(file, header["labels"]), _pairs(file, header["unsupported_pairs"])
-        settings = dict(precision=header["precision"], up_axis=header["up_axis"], world_offset=arrays["world_offset"])
+        settings = {name: header[name] for name in ("precision", "up_axis", "broad_phase")}
+        settings["world_offset"] = arrays["world_offset"]
         try:
             return Model(_part(arrays, "model."), labels, topologies, device, unsupported_pairs=pairs, **settings)
         except ModelError as error:

@@ -108,7 +108,9 @@ def enums_header() -> str:
     lines.append("    switch (routine) {")
     for routine, count in enums.PAIR_CONTACTS.items():
         lines.append(f"        case PAIR_{routine.name}: return {count};")
-    return "\n".join([*lines, "        default: return 0;", "    }", "}", ""])
+    lines += ["        default: return 0;", "    }", "}", ""]
+    lines += ["// the most degrees of freedom of a world with a mass matrix and dof_mask"]
+    return "\n".join([*lines, f"[[maybe_unused]] constexpr int DENSE_DOFS = {enums.DENSE_DOFS};", ""])
 
 
 def solver_memory_header() -> str:
@@ -154,8 +156,9 @@ def topology_header(tables: dict[str, np.ndarray] | None = None) -> str:
     """Text of ``topology.h``: the struct ``Topology``, whose accessors read arrays or constants of the text.
 
     Both forms are made from a ``TopologyView`` and have the same functions: one for each count and row, ``worlds()``
-    and ``world(i)`` for the batch group, ``dof_in_path(j, i)``. With ``tables`` the text serves -DSIM_SPECIALISED:
-    sizes are constexpr, tables are constants of the program.
+    and ``world(i)`` for the batch group, ``dof_in_path(j, i)``; ``has_routine(i)``, ``has_link_flag(bit)`` and
+    ``has_ball_joints()`` are true unless it is known that no pair or link is like that. With ``tables`` the text serves
+    -DSIM_SPECIALISED: sizes are constexpr, tables are constants of the program.
     """
     lines = _beginning("arrays.h")
     if tables is None:
@@ -190,6 +193,8 @@ def _general_accessors() -> list[str]:
     ]
     lines.append("    SIM_INLINE int mask_stride() const { return (view.link_dofs + 31) / 32; }")
     lines.append("    SIM_INLINE static constexpr bool has_routine(int) { return true; }")
+    lines.append("    SIM_INLINE static constexpr bool has_ball_joints() { return true; }")
+    lines.append("    SIM_INLINE static constexpr bool has_link_flag(int) { return true; }")
     lines += [f"    SIM_INLINE int {row.name}(int i) const {{ return view.{row.name}[i]; }}" for row in _table_rows()]
     return lines
 
@@ -213,6 +218,11 @@ def _constant_accessors(tables: dict[str, np.ndarray]) -> list[str]:
     lines.append(f"    SIM_INLINE static constexpr int mask_stride() {{ return {stride}; }}")
     routines = sum(1 << int(routine) for routine in np.unique(tables["pair_routine"]))
     lines.append(f"    SIM_INLINE static constexpr bool has_routine(int i) {{ return {routines}ull >> i & 1u; }}")
+    flags = int(np.bitwise_or.reduce(tables["link_flags"], initial=0))
+    lines.append(f"    SIM_INLINE static constexpr bool has_link_flag(int flag) {{ return ({flags} & flag) != 0; }}")
+    balls = tables["dof_link"][tables["dof_kind"] == enums.DofKind.BALL_X]
+    has_balls = bool(np.any(~tables["link_flags"][balls] & enums.LinkFlag.FLOATING))
+    lines.append(f"    SIM_INLINE static constexpr bool has_ball_joints() {{ return {str(has_balls).lower()}; }}")
     lines += [
         f"    SIM_INLINE static constexpr int {row.name}(int i) {{ return topology_{row.name}[i]; }}"
         for row in _table_rows()

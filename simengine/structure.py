@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from simengine import enums, schema
+from simengine.builder.pairs import routine_table
+from simengine.builder.topology import path_masks
+from simengine.enums import ShapeType
 from simengine.errors import ModelError
 
 ENUMERATED = {
@@ -30,6 +33,63 @@ def check_arrays(arrays: Mapping[str, np.ndarray], counts: Mapping[str, int]) ->
         require_range(f"model.{name}, bodies", objects[~of_joints], -1, counts["bodies"])
     for name, kind in ENUMERATED.items():
         require_member(f"model.{name}", arrays[name], kind)
+    require_range("model.shape_immovable", arrays["shape_immovable"], 0, 2)
+    _check_meshes(arrays)
+    _check_searched_pairs(arrays)
+
+
+def _check_searched_pairs(arrays: Mapping[str, np.ndarray]) -> None:
+    """Filtered pairs are sorted; explicit ones are of one world and of types, in order, that a routine collides."""
+    low, high = (np.asarray(arrays[f"filtered_shape{i}"], np.int64) for i in (0, 1))
+    if (low >= high).any() or (np.diff(low * len(arrays["shape_type"]) + high) <= 0).any():
+        raise ModelError("model.filtered_shape0 and filtered_shape1 must be pairs in ascending order, the lower first")
+    pair = [np.asarray(arrays[f"explicit_shape{i}"]) for i in (0, 1)]
+    world, kind = ([np.asarray(arrays[name])[i] for i in pair] for name in ("shape_world", "shape_type"))
+    if ((world[0] != world[1]) | (world[0] < 0)).any() or (np.diff(world[0]) < 0).any():
+        raise ModelError(
+            "model.explicit_shape0 and explicit_shape1 must be two shapes of one world, in order of worlds"
+        )
+    collides = np.asarray(arrays["shape_flags"]) & enums.ShapeFlag.COLLIDES
+    if not (collides[pair[0]] & collides[pair[1]]).all():
+        raise ModelError("model.explicit_shape0 and explicit_shape1 must be shapes that collide")
+    if (routine_table()[kind[0], kind[1]] < 0).any() or (pair[0] == pair[1]).any():
+        raise ModelError("model.explicit_shape0 and explicit_shape1 are of types that no routine collides")
+
+
+def _check_meshes(arrays: Mapping[str, np.ndarray]) -> None:
+    """Meshes name points and triangles of their own, and shapes have what they collide by."""
+    first = {name: np.asarray(arrays[f"mesh_{name}_start"], np.int64) for name in ("point", "triangle", "node")}
+    points, triangles, nodes = (np.diff(first[name]) for name in ("point", "triangle", "node"))
+    mesh = np.repeat(np.arange(len(triangles)), triangles)
+    begin, end = first["triangle"][mesh], first["triangle"][mesh + 1]
+    neighbour = np.asarray(arrays["mesh_neighbour"])
+    for name, low, high in (
+        ("mesh_triangle", 0, points[mesh][:, None]),
+        ("mesh_order", begin, end),
+        ("mesh_neighbour", np.where(neighbour < 0, -1, begin[:, None]), end[:, None]),
+    ):
+        values = np.asarray(arrays[name])
+        if values.size and ((values < low) | (values >= high)).any():
+            raise ModelError(f"model.{name} names what another mesh has")
+    if (nodes & (nodes - 1)).any() or (nodes == 1).any():
+        raise ModelError("model.mesh_node_start must give each mesh no node, or twice a power of two")
+    rows, columns = np.asarray(arrays["mesh_grid"], np.int64).T
+    cells = (rows - 1) * (columns - 1)
+    fits = (rows >= 2) & (columns >= 2) & (rows * columns == points) & (2 * cells == triangles)
+    if ((rows != 0) & ~fits).any():
+        raise ModelError("model.mesh_grid does not fit the vertices and triangles of its mesh")
+    hulls = [np.diff(np.asarray(arrays[f"mesh_hull_{name}_start"])) for name in ("point", "face")]
+    _check_colliding(arrays, nodes > 0, (hulls[0] > 0) & (hulls[1] > 0), rows > 0)
+
+
+def _check_colliding(arrays: Mapping[str, np.ndarray], tree, hull, grid) -> None:
+    """Shapes that collide as triangles, hulls and height fields have meshes with trees, hulls and grids."""
+    kinds, used = np.asarray(arrays["shape_type"]), np.asarray(arrays["shape_mesh"])
+    collides = (np.asarray(arrays["shape_flags"]) & enums.ShapeFlag.COLLIDES) != 0
+    for kind, has in ((ShapeType.MESH, tree), (ShapeType.CONVEX_HULL, hull), (ShapeType.HEIGHTFIELD, grid)):
+        meshes = used[collides & (kinds == kind)]
+        if not np.append(has, False)[meshes].all():  # -1, no mesh, is the last
+            raise ModelError(f"a shape of type {kind.name.lower()} has a mesh without what such shapes collide by")
 
 
 def _check_starts(row: schema.Array, starts: np.ndarray, end: int) -> None:
@@ -139,7 +199,7 @@ def _check_dofs(where: str, tables, counts) -> None:
     if not np.array_equal(np.sort(tables["dof_user"]), np.arange(dofs)):
         raise ModelError(f"{where}: dof_user must name each of {dofs} degrees of freedom once")
     last = np.full(counts["links"], -1)
-    paths = np.zeros((dofs, dofs), bool)
+    depth, start = np.zeros(dofs, int), np.arange(dofs)
     i = 0
     for j in range(dofs):
         in_ball = kind[j] - enums.DofKind.BALL_X
@@ -152,12 +212,14 @@ def _check_dofs(where: str, tables, counts) -> None:
             last[i] = last[tables["link_parent"][i]]
         if tables["dof_parent"][j] != last[i]:
             raise ModelError(f"{where}: dof_parent[{j}] is {tables['dof_parent'][j]}; it must be {last[i]}")
-        paths[j] = paths[last[i]] if last[i] >= 0 else False
-        paths[j, j] = True
+        if last[i] >= 0:
+            depth[j], start[j] = depth[last[i]] + 1, start[last[i]]
         last[i] = j
-    words = -(-dofs // 32)
-    packed = np.packbits(np.pad(paths, ((0, 0), (0, 32 * words - dofs))), axis=1, bitorder="little")
-    if not np.array_equal(tables["dof_mask"].astype("<i4").tobytes(), packed.tobytes()):
+    _require_equal(f"{where}: dof_depth", tables["dof_depth"], depth)
+    _require_equal(f"{where}: dof_tree_start", tables["dof_tree_start"], start)
+    _require_equal(f"{where}: dof_tree_end", tables["dof_tree_end"], np.searchsorted(start, start, side="right"))
+    masks = path_masks(tables["dof_parent"]) if dofs <= enums.DENSE_DOFS else np.zeros(0, np.int32)
+    if not np.array_equal(tables["dof_mask"], masks):
         raise ModelError(f"{where}: dof_mask does not say what dof_parent says")
 
 

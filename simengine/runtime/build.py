@@ -30,6 +30,7 @@ FLAGS = (
     "-O3",
     "-ffp-contract=off",
     "-fno-math-errno",
+    "-fno-trapping-math",
     "-fno-exceptions",
     "-fno-rtti",
     "-fno-threadsafe-statics",
@@ -51,7 +52,27 @@ ARCHITECTURES = {
 }
 """Flags of g++ and clang, and of ziglang, which else tunes for this very machine."""
 
-PREBUILT = ("collide.cu", "doctor.cu", "eval.cu", "featherstone.cu", "model_update.cu", "reset.cu")
+PREBUILT = (
+    "bvh_build.cu",
+    "bvh_query.cu",
+    "broad_phase.cu",
+    "collide.cu",
+    "collide_any.cu",
+    "doctor.cu",
+    "eval.cu",
+    "featherstone.cu",
+    "hash_grid.cu",
+    "mesh_query.cu",
+    "model_update.cu",
+    "narrow_phase.cu",
+    "narrow_primitives.cu",
+    "ray_cast.cu",
+    "reset.cu",
+    "scan.cu",
+    "sdf.cu",
+    "shape_distance.cu",
+    "sort.cu",
+)
 """Kernels of general form that a wheel brings compiled."""
 
 ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<message>.*)$", re.MULTILINE)

@@ -25,6 +25,7 @@ from pathlib import Path
 log = logging.getLogger("simengine")
 
 SUFFIXES = (".so", ".cubin")
+MESH_SUFFIX = ".npz"  # hulls and decompositions of meshes (builder/meshes/cache.py)
 
 LEFTOVER_AGE = 3600.0
 """s after which the folder of a compilation whose process is gone is removed. A compilation takes seconds."""
@@ -182,12 +183,14 @@ def entries() -> list[dict]:
 
 
 def clear() -> int:
-    """Remove all compiled kernels and leftovers of broken compilations; returns how many kernels there were."""
+    """Remove all that is cached, and leftovers of broken compilations; returns how many compiled kernels there were."""
     count = 0
     for path in list(folder().iterdir()):
         if path.suffix in SUFFIXES:
             path.unlink(missing_ok=True)
             count += 1
+        elif path.suffix == MESH_SUFFIX and path.is_file():
+            path.unlink(missing_ok=True)
         elif path.is_dir() and not path.is_symlink() and (path.name.startswith("work-") or path.name == "zig"):
             shutil.rmtree(path, ignore_errors=True)
     return count

@@ -16,7 +16,8 @@ from simengine.runtime import build, cache, devices, nvrtc, pool
 EXTRAS = {
     "cupy": ("cuda13", "GPUs"),
     "pxr": ("usd", "USD recording"),
-    "trimesh": ("meshes", "mesh files"),
+    "scipy": ("meshes", "convex hulls"),
+    "coacd": ("meshes", "convex decomposition"),
     "ziglang": ("cpu-jit", "compiling kernels where no compiler is installed"),
 }
 """Module, the extra that brings it, and what it is for."""

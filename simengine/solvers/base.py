@@ -91,7 +91,7 @@ class Solver:
                 property=what,
                 elements=elements,
             )
-        warnings.warn(f"solvers.{self.name} ignores {what}: {len(elements)} ({shortened(elements)})", stacklevel=4)
+        warnings.warn(f"solvers.{self.name}: {what} ignored: {len(elements)} ({shortened(elements)})", stacklevel=4)
 
     def warn_of_pairs(self) -> None:
         """Warn of all kinds of pairs of shapes that pass through each other, those with the unmoving world first."""

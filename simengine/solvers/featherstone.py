@@ -8,9 +8,11 @@ import warnings
 
 import numpy as np
 
+from simengine.collision.pipeline import collide_at_joints
 from simengine.containers import to_numpy
+from simengine.dynamics import require_dense
 from simengine.enums import Cone, EqualityType, Integrator, JointType, StatusBit
-from simengine.errors import ModelError, did_you_mean
+from simengine.errors import ModelError, UnsupportedError, did_you_mean
 from simengine.runtime import modes
 from simengine.runtime.kernel import Kernel
 from simengine.runtime.world_launch import WorldLaunch, lanes_for
@@ -102,6 +104,13 @@ class Featherstone(Solver):
         specialise="auto",
     ):
         super().__init__(model, unsupported)
+        require_dense(model, "solvers.Featherstone")
+        if model.broad_phase != "pairs":
+            raise UnsupportedError(
+                'needs a list of the pairs of shapes; finalize with broad_phase="pairs", or remove or filter shapes',
+                solver=self.name,
+                property='broad_phase="bvh"',
+            )
         self._set(
             integrator=_choice("integrator", integrator, Integrator),
             cone=_choice("cone", cone, Cone),
@@ -112,6 +121,8 @@ class Featherstone(Solver):
             restitution_speed=_number("restitution_speed", restitution_speed),
             iterations=model.device.zeros(model.world_count, np.int32),
             residual=model.device.zeros(model.world_count, model.precision),
+            # of pairs that a step does not collide by itself: found before it by a kernel of their own
+            _contacts=None if model.collides_in_step else model.contacts(),
         )
         if lanes is not None and (isinstance(lanes, bool) or lanes not in LANES):
             raise ModelError(f"solvers.Featherstone: lanes is {lanes!r}; it is one of {', '.join(map(str, LANES))}")
@@ -143,6 +154,7 @@ class Featherstone(Solver):
         self.report_unsupported("contact dimensions other than 1 and 3 are", shapes)
         joints = np.flatnonzero(to_numpy(model.joint_type) == JointType.DISTANCE)[:1000]
         self.report_unsupported("distance joints are", [model.joint_label[i] for i in joints])
+        self.report_unsupported("limits of the rotation of joints other than ball joints are", _turns_limited(model))
         mimic = to_numpy(model.equality_type) == EqualityType.JOINT
         labels = model.equality_label
         self.report_unsupported(
@@ -189,6 +201,9 @@ class Featherstone(Solver):
             self._warn_of_advice(dt)
         if modes.debug and modes.capture is None:
             self._warn_of_disagreement(state_in)
+        if contacts is None and self._contacts is not None:
+            collide_at_joints(self.model, state_in, self._contacts)
+            contacts = self._contacts
         options = self._step_options[1]
         self._launch(state_in=state_in, state_out=state_out, control=control, contacts=contacts, options=options)
 
@@ -266,6 +281,15 @@ class Featherstone(Solver):
 def _kernel(name: str) -> Kernel:
     """A kernel in the form that serves every model: the first step waits for it, a specialised one takes its place."""
     return Kernel("featherstone.cu", name, quick=True)
+
+
+def _turns_limited(model) -> list[str]:
+    """Labels of joints, up to 1,000, with a limit that only a ball joint can have and that are none."""
+    limited = np.isfinite(to_numpy(model.joint_angle_limit))
+    for name in ("joint_swing_limit", "joint_twist_limit"):
+        limited = limited | np.isfinite(to_numpy(getattr(model, name))).any(axis=1)
+    others = limited & (to_numpy(model.joint_type) != JointType.BALL)
+    return [model.joint_label[i] for i in np.flatnonzero(others)[:1000]]
 
 
 def _choice(parameter: str, value, kinds) -> int:

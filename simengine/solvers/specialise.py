@@ -29,7 +29,7 @@ MOST_PAIRS = 2000
 with the dofs squared and tables with the pairs, and compilers take minutes for what gains little."""
 
 CPU_DELAY = 30.0
-"""s of use after which a specialised kernel is compiled for the CPU, where it takes 4 s and gains a tenth or less."""
+"""s of use after which a specialised kernel is compiled for the CPU, where it takes 4 s and gains an eighth."""
 
 CHOICES = ("auto", True, False)
 

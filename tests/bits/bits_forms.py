@@ -11,13 +11,13 @@ import warnings
 from contextlib import contextmanager
 
 import pytest
-from conftest import skip_or_fail
 
 import simengine as sim
 from benchmarks import same_bits, scenes
 from simengine.runtime import build
 from simengine.runtime import kernel as kernels
 from simengine.solvers import featherstone
+from tests.conftest import skip_or_fail
 
 WORLDS, CROWD = 4, 64
 QUICK_STEPS, STEPS = 120, 2000

@@ -4,12 +4,22 @@ import shutil
 import sys
 
 import pytest
-from bits_forms import CASES, CROWD, STEPS, WORLDS, hashes, in_a_fresh_process, kernels_compiled_anew, reference, start
 
 import simengine as sim
 from benchmarks import scenes
 from simengine.runtime import build, cache, emulated_lanes, poisoned_scratch, pool
 from simengine.solvers import featherstone
+from tests.bits.bits_forms import (
+    CASES,
+    CROWD,
+    STEPS,
+    WORLDS,
+    hashes,
+    in_a_fresh_process,
+    kernels_compiled_anew,
+    reference,
+    start,
+)
 
 # robots from files get advice of their solver at the first step
 pytestmark = pytest.mark.filterwarnings("ignore:solvers.Featherstone:UserWarning")

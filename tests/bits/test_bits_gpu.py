@@ -1,9 +1,9 @@
 """A GPU computes the bits of the CPU, whatever the number of worlds and lanes."""
 
 import pytest
-from bits_forms import CASES, CROWD, hashes, reference, start
 
 from simengine.runtime import poisoned_scratch
+from tests.bits.bits_forms import CASES, CROWD, hashes, reference, start
 
 # robots from files get advice of their solver at the first step
 pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore:solvers.Featherstone:UserWarning")]

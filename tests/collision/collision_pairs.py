@@ -15,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
-from simengine.enums import PairRoutine, ShapeType
+from simengine.enums import PRIMITIVE_ROUTINES, PairRoutine, ShapeType
 from simengine.runtime.kernel import Kernel
 
 PAIR_KERNEL = Kernel(Path(__file__).parent / "pair_kernel.cu", "pair_contacts")
 
-SHAPES = {routine: tuple(ShapeType[name] for name in routine.name.split("_")) for routine in PairRoutine}
+SHAPES = {routine: tuple(ShapeType[name] for name in routine.name.split("_")) for routine in PRIMITIVE_ROUTINES}
 
 
 @dataclass

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import mujoco
 import numpy as np
-from collision_pairs import SHAPES, Pairs
 
 from simengine.enums import ShapeType
+from tests.collision.collision_pairs import SHAPES, Pairs
 
 _WORDS = {
     ShapeType.PLANE: ("plane", "0 0 .1"),
@@ -29,15 +29,19 @@ def _model(kinds, margin: float):
 
 def _placed(pairs: Pairs, margin: float):
     """Yields (model, data) for every pair, kinematics done."""
-    model = _model(SHAPES[pairs.routine], margin)
+    return _placed_shapes(SHAPES[pairs.routine], pairs.pose0, pairs.size0, pairs.pose1, pairs.size1, margin)
+
+
+def _placed_shapes(kinds, pose0, size0, pose1, size1, margin: float):
+    model = _model(kinds, margin)
     data = mujoco.MjData(model)
-    for i in range(len(pairs)):
-        for geom, size in enumerate((pairs.size0[i], pairs.size1[i])):
+    for i in range(len(pose0)):
+        for geom, size in enumerate((size0[i], size1[i])):
             model.geom_size[geom] = size
             model.geom_rbound[geom] = 0 if model.geom_type[geom] == mujoco.mjtGeom.mjGEOM_PLANE else 10
             model.geom_aabb[geom, 3:] = 10
-        data.mocap_pos[0], data.mocap_quat[0] = pairs.pose0[i, :3], np.roll(pairs.pose0[i, 3:], 1)
-        data.qpos[:3], data.qpos[3:] = pairs.pose1[i, :3], np.roll(pairs.pose1[i, 3:], 1)
+        data.mocap_pos[0], data.mocap_quat[0] = pose0[i, :3], np.roll(pose0[i, 3:], 1)
+        data.qpos[:3], data.qpos[3:] = pose1[i, :3], np.roll(pose1[i, 3:], 1)
         mujoco.mj_kinematics(model, data)
         yield model, data
 
@@ -45,6 +49,12 @@ def _placed(pairs: Pairs, margin: float):
 def distances(pairs: Pairs) -> np.ndarray:
     """mj_geomDistance of every pair."""
     return np.array([mujoco.mj_geomDistance(model, data, 0, 1, 10.0, None) for model, data in _placed(pairs, 0.0)])
+
+
+def distances_of(kinds, pose0, size0, pose1, size1) -> np.ndarray:
+    """mj_geomDistance of shapes of two kinds: poses (n, 7), sizes (n, 3)."""
+    placed = _placed_shapes(kinds, pose0, size0, pose1, size1, 0.0)
+    return np.array([mujoco.mj_geomDistance(model, data, 0, 1, 10.0, None) for model, data in placed])
 
 
 def contacts(pairs: Pairs, reach: float) -> list[np.ndarray]:

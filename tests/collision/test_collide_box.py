@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from collision_pairs import collide
-from test_collide_sphere_capsule import ORIGIN, pairs
 
 from simengine.enums import PairRoutine
+from tests.collision.collision_pairs import collide
+from tests.collision.test_collide_sphere_capsule import ORIGIN, pairs
 
 BOX = [0.3, 0.2, 0.1]
 ALONG_X = [0, np.sin(np.pi / 4), 0, np.cos(np.pi / 4)]  # turns z to x

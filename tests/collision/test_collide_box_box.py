@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from collision_pairs import collide, random_rotations, turn
 from scipy.spatial import ConvexHull, HalfspaceIntersection
-from test_collide_sphere_capsule import ORIGIN, pairs, trembling
 
 from simengine.enums import PairRoutine
+from tests.collision.collision_pairs import collide, random_rotations, turn
+from tests.collision.test_collide_sphere_capsule import ORIGIN, pairs, trembling
 
 
 def boxes(pose0, size0, pose1, size1, reach=0.0, precision="float64"):

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from collision_pairs import PAIR_KERNEL, collide, random_pairs
 
 import simengine as sim
 from simengine.containers import to_numpy
-from simengine.enums import PairRoutine
+from simengine.enums import PRIMITIVE_ROUTINES
 from simengine.runtime import build, nvrtc
 from simengine.runtime.kernel import Kernel
+from tests.collision.collision_pairs import PAIR_KERNEL, collide, random_pairs
 from tests.collision.test_pipeline import many
 from tests.kernels import harness
 
@@ -63,7 +63,7 @@ def test_the_kernels_compile_for_a_gpu(lanes, precision):
 @compilers
 def test_every_compiler_finds_the_same_bits(compiler, precision):
     library, dtype = compiled(PAIR_KERNEL.text(precision), compiler), np.dtype(precision)
-    for routine in PairRoutine:
+    for routine in PRIMITIVE_ROUTINES:
         pairs = random_pairs(routine, 500, seed=20 + int(routine))
         expected = collide(pairs, 0.06, precision)
         arrays = [np.ascontiguousarray(a, dtype) for a in (pairs.pose0, pairs.size0, pairs.pose1, pairs.size1)]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 
-import mujoco_pairs
 import numpy as np
 import pytest
-from collision_pairs import (
+
+from simengine.enums import PAIR_CONTACTS, PRIMITIVE_ROUTINES, PairRoutine, ShapeType
+from tests.collision import mujoco_pairs
+from tests.collision.collision_pairs import (
     SHAPES,
     Found,
     Pairs,
@@ -21,10 +23,8 @@ from collision_pairs import (
     turn,
 )
 
-from simengine.enums import PAIR_CONTACTS, PairRoutine, ShapeType
-
 REACH = 0.06
-ROUTINES = list(PairRoutine)
+ROUTINES = list(PRIMITIVE_ROUTINES)
 NAMES = [routine.name.lower() for routine in ROUTINES]
 every_routine = pytest.mark.parametrize("routine", ROUTINES, ids=NAMES)
 

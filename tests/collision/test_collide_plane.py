@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 
-import mujoco_pairs
 import numpy as np
 import pytest
-from collision_pairs import Pairs, collide, random_pairs, random_rotations, turn, unturn
 
 from simengine.enums import PairRoutine
+from tests.collision import mujoco_pairs
+from tests.collision.collision_pairs import Pairs, collide, random_pairs, random_rotations, turn, unturn
 
 IDENTITY = np.array([0, 0, 0, 0, 0, 0, 1.0])
 

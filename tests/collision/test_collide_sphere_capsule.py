@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from collision_pairs import Pairs, collide, gaps, random_rotations, turn, unit
 
 from simengine.enums import PairRoutine
+from tests.collision.collision_pairs import Pairs, collide, gaps, random_rotations, turn, unit
 
 
 def pairs(routine, pose0, size0, pose1, size1) -> Pairs:

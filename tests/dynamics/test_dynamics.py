@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
-from test_kinematics import EVERY_KIND, advanced
-from trees import (
+
+import simengine as sim
+from tests.dynamics.test_kinematics import EVERY_KIND, advanced
+from tests.dynamics.trees import (
     GRAVITY,
     TOLERANCE,
     add_to_builder,
@@ -14,8 +16,6 @@ from trees import (
     state_of,
     to_matrix,
 )
-
-import simengine as sim
 from tests.mujoco_models.exporter import MujocoTwin
 
 

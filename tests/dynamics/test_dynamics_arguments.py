@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from trees import model_of, random_tree
 
 import simengine as sim
+from tests.dynamics.trees import model_of, random_tree
 
 
 @pytest.fixture(scope="module")

@@ -4,12 +4,12 @@ import functools
 
 import numpy as np
 import pytest
-from test_kinematics import EVERY_KIND
-from trees import model_of, random_state, random_tree, state_of
 
 import simengine as sim
 from simengine import dynamics, structs
 from simengine.runtime import Kernel, emulated_lanes
+from tests.dynamics.test_kinematics import EVERY_KIND
+from tests.dynamics.trees import model_of, random_state, random_tree, state_of
 
 
 def everything(model, q, qd, qdd) -> dict[str, np.ndarray]:

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from trees import model_of, random_state, random_tree, state_of
 
 import simengine as sim
 from simengine import structs
 from simengine.runtime import Kernel, compile_cubin
+from tests.dynamics.trees import model_of, random_state, random_tree, state_of
 
 FILES = {"eval.cu": "eval_fk", "model_update.cu": "model_update"}
 

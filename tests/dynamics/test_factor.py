@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from trees import difference, model_of, random_state, random_tree, state_of
 
 import simengine as sim
 from simengine import structs
 from simengine.runtime import Kernel, emulated_lanes
+from tests.dynamics.trees import difference, model_of, random_state, random_tree, state_of
 
 TEXT = """
 #include "packed_rows.h"
@@ -18,17 +18,14 @@ static_assert(sizeof(LaneColumns) > 0);
 
 SIM_FUNCTION bool by_packed_rows(const Topology& t, int n, real* h, int stride, real* inverse_pivot, real* x,
                                 MemoryBump& bump) {
-    int* place = bump.take<int>(n);
-    real* u = bump.take<real>(packed_stride(n));
-    const PackedRows rows = {t, bump.take<real>(n * packed_stride(n)), packed_stride(n), place};
-    for (int j = 0; j < n; ++j) {
-        place[j] = t.dof_parent(j) < 0 ? 0 : place[t.dof_parent(j)] + 1;
-        for (int i = j; i >= 0; i = t.dof_parent(i)) rows.row(j)[place[i]] = h[j * stride + i];
-    }
+    real* u = bump.take<real>(whole_blocks(n));
+    const PackedRows rows = {t, bump.take<real>(n * whole_blocks(n)), whole_blocks(n)};
+    for (int j = 0; j < n; ++j)
+        for (int i = j; i >= 0; i = t.dof_parent(i)) rows.row(j)[rows.place(i)] = h[j * stride + i];
     const bool low = factor_packed(n, rows, inverse_pivot, u);
     solve_packed(n, rows, inverse_pivot, x, u);
     for (int j = 0; j < n; ++j)
-        for (int i = j; i >= 0; i = t.dof_parent(i)) h[j * stride + i] = rows.row(j)[place[i]];
+        for (int i = j; i >= 0; i = t.dof_parent(i)) h[j * stride + i] = rows.row(j)[rows.place(i)];
     return low;
 }
 

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
-from test_kinematics import EVERY_KIND
-from trees import (
+
+import simengine as sim
+from tests.dynamics.test_kinematics import EVERY_KIND
+from tests.dynamics.trees import (
     Tree,
     difference,
     model_of,
@@ -16,8 +18,6 @@ from trees import (
     state_of,
     to_matrix,
 )
-
-import simengine as sim
 
 
 def round_trip(model, q, qd):

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
-from trees import (
+
+import simengine as sim
+from tests.dynamics.trees import (
     KINDS,
     TOLERANCE,
     compose,
@@ -14,8 +16,6 @@ from trees import (
     state_of,
     to_matrix,
 )
-
-import simengine as sim
 from tests.mujoco_models.exporter import MujocoTwin
 
 EVERY_KIND = (*KINDS, "free")

@@ -3,9 +3,18 @@
 import mujoco
 import numpy as np
 import pytest
-from trees import TOLERANCE, Tree, add_to_builder, difference, model_of, random_link, random_tree, state_of
 
 import simengine as sim
+from tests.dynamics.trees import (
+    TOLERANCE,
+    Tree,
+    add_to_builder,
+    difference,
+    model_of,
+    random_link,
+    random_tree,
+    state_of,
+)
 from tests.mujoco_models.exporter import MujocoTwin
 
 

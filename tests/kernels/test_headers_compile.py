@@ -4,11 +4,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from harness import COMPILERS, PRECISIONS, device_text, full_text, local_bytes
-from lanes_kernel import TEXT as LANES
 
 from simengine.errors import KernelCompileError
 from simengine.runtime import build, nvrtc
+from tests.kernels.harness import COMPILERS, PRECISIONS, device_text, full_text, local_bytes
+from tests.kernels.lanes_kernel import TEXT as LANES
 
 HEADERS = ("platform.h", "numeric.h", "lanes.h", "vector.h", "matrix.h", "quaternion.h", "spatial.h", "random.h")
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness import COMPILERS, PRECISIONS, Scratch, bits, call, library
-from lanes_kernel import MOST, TEXT
+
+from tests.kernels.harness import COMPILERS, PRECISIONS, Scratch, bits, call, library
+from tests.kernels.lanes_kernel import MOST, TEXT
 
 WORLDS = 12
 GROUPS = [(lanes, seed) for lanes in (1, 4, 8, 16, 32) for seed in (0, 1, 2)]
@@ -118,8 +119,8 @@ def test_a_sum_over_lanes_shows_in_the_emulation():
 
 CALL = """
 import numpy as np
-from harness import Scratch, call, library
-from lanes_kernel import TEXT
+from tests.kernels.harness import Scratch, call, library
+from tests.kernels.lanes_kernel import TEXT
 call(library(TEXT, "float32", "g++", ("SIM_EMULATED",)), {}, Scratch(0, 16), scratch=16, lanes=4, seed=1)
 """
 

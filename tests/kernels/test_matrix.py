@@ -1,8 +1,9 @@
 """matrix.h against NumPy in float64."""
 
 import numpy as np
-from geometry_kernel import TEXT
-from harness import call, library
+
+from tests.kernels.geometry_kernel import TEXT
+from tests.kernels.harness import call, library
 
 COUNT = 200
 

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from harness import COMPILERS, PRECISIONS, bits, call, library, ulps
-from numeric_kernel import NAMES, TEXT
+
+from tests.kernels.harness import COMPILERS, PRECISIONS, bits, call, library, ulps
+from tests.kernels.numeric_kernel import NAMES, TEXT
 
 COUNT = 200_000
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from geometry_kernel import TEXT
-from harness import PRECISIONS, call, library
 from scipy.spatial.transform import Rotation
+
+from tests.kernels.geometry_kernel import TEXT
+from tests.kernels.harness import PRECISIONS, call, library
 
 COUNT = 300
 

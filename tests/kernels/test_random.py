@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from harness import COMPILERS, PRECISIONS, bits, call, library
+
+from tests.kernels.harness import COMPILERS, PRECISIONS, bits, call, library
 
 TEXT = """
 #include "random.h"

@@ -1,12 +1,12 @@
 """Every variant of benchmarks/rule_variants.py still fits the headers, changes them and compiles."""
 
 import pytest
-from harness import COMPILERS, PRECISIONS, device_text, full_text
-from lanes_kernel import TEXT as LANES
-from numeric_kernel import TEXT as NUMERIC
 
 from benchmarks import rule_variants
 from simengine.runtime import build, nvrtc, source
+from tests.kernels.harness import COMPILERS, PRECISIONS, device_text, full_text
+from tests.kernels.lanes_kernel import TEXT as LANES
+from tests.kernels.numeric_kernel import TEXT as NUMERIC
 
 
 @pytest.fixture

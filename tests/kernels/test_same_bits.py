@@ -1,15 +1,13 @@
 """The CPU and the GPU give the same bits: functions of numeric.h, random numbers, collectives on any lanes."""
 
-import lanes_kernel
-import numeric_kernel
 import numpy as np
 import pytest
-import test_random
-from harness import PRECISIONS, bits
-from test_lanes import WORLDS, inputs
-from test_numeric import random_patterns, uniform
 
 from simengine.runtime import Kernel, devices
+from tests.kernels import lanes_kernel, numeric_kernel, test_random
+from tests.kernels.harness import PRECISIONS, bits
+from tests.kernels.test_lanes import WORLDS, inputs
+from tests.kernels.test_numeric import random_patterns, uniform
 
 pytestmark = pytest.mark.gpu
 

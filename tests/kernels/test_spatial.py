@@ -1,9 +1,10 @@
 """spatial.h against six-by-six matrices in NumPy, float64."""
 
 import numpy as np
-from geometry_kernel import TEXT
-from harness import call, library
-from test_matrix import pack, skew
+
+from tests.kernels.geometry_kernel import TEXT
+from tests.kernels.harness import call, library
+from tests.kernels.test_matrix import pack, skew
 
 COUNT = 200
 ZERO = np.zeros((COUNT, 3, 3))

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from geometry_kernel import TEXT
-from harness import PRECISIONS, call, library
+
+from tests.kernels.geometry_kernel import TEXT
+from tests.kernels.harness import PRECISIONS, call, library
 
 COUNT = 200
 

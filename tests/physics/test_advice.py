@@ -5,9 +5,9 @@ Its other warnings, of masses, have their tests with the solver.
 
 import numpy as np
 import pytest
-from physics_run import Run, worlds
 
 import simengine as sim
+from tests.physics.physics_run import Run, worlds
 
 G = 9.81
 

@@ -6,11 +6,11 @@ second order and its energy oscillates without drift.
 
 import numpy as np
 import pytest
-from physics_run import Run, crossings, rotations, worlds
 from scipy.integrate import solve_ivp
 from scipy.special import ellipk
 
 import simengine as sim
+from tests.physics.physics_run import Run, crossings, rotations, worlds
 
 INTEGRATORS = pytest.mark.parametrize("integrator", ["implicit", "euler"])
 

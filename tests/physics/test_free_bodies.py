@@ -6,11 +6,11 @@ positions are off by h a t / 2; errors of the rotation are of first order in h.
 
 import numpy as np
 import pytest
-from physics_run import Run, crossings, rotations, worlds
 from scipy.integrate import solve_ivp
 from scipy.special import ellipk
 
 import simengine as sim
+from tests.physics.physics_run import Run, crossings, rotations, worlds
 
 
 def ball(height=5.0, gravity=-10.0):

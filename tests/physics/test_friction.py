@@ -9,9 +9,9 @@ stiffness is chosen such that it is not.
 
 import numpy as np
 import pytest
-from physics_run import Run, rotations, worlds
 
 import simengine as sim
+from tests.physics.physics_run import Run, rotations, worlds
 
 G = 9.81
 STIFF = {"stiffness": 1e5, "dissipation": 1.0}

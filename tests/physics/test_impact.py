@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from physics_run import Run, worlds
 
 import simengine as sim
+from tests.physics.physics_run import Run, worlds
 
 
 def dropped_ball(restitution, gravity, height=1.0, radius=0.05):

@@ -6,9 +6,9 @@ here, from their reported forces and the Jacobians of the bodies, apart from the
 
 import numpy as np
 import pytest
-from physics_run import Run, rotations
 
 import simengine as sim
+from tests.physics.physics_run import Run, rotations
 
 
 def humanoid():

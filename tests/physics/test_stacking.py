@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from physics_run import Run, rotations
 
 import simengine as sim
+from tests.physics.physics_run import Run, rotations
 
 MATERIALS = {"default": {}, "stiff": {"stiffness": 1e7, "dissipation": 1.0}}
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from physics_run import Run, worlds
 
 import simengine as sim
+from tests.physics.physics_run import Run, worlds
 
 MASS, KP, DT = 1.0, 5e5, 5e-3
 CRITICAL = 2 * np.sqrt(KP * MASS)

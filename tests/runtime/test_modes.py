@@ -113,7 +113,7 @@ extern "C" __global__ void put(int n, const ModelView model, StateArrays state, 
 
 
 def test_arrays_of_containers_are_checked_and_the_world_is_named(device):
-    import two_bodies
+    from tests import two_bodies
 
     model = two_bodies.model(3, device.name)
     model.add_solver_rows("Featherstone")
@@ -130,7 +130,7 @@ def test_arrays_of_containers_are_checked_and_the_world_is_named(device):
 
 
 def test_memory_of_a_solver_that_a_state_lacks_is_out_of_bounds():
-    import two_bodies
+    from tests import two_bodies
 
     model = two_bodies.model(3)
     state = model.state()

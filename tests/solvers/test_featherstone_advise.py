@@ -6,10 +6,10 @@ import re
 
 import numpy as np
 import pytest
-from scenes import add_sphere, on_ground, run, slider
 
 import simengine as sim
 from simengine.runtime import modes
+from tests.solvers.scenes import add_sphere, on_ground, run, slider
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 G = 9.81

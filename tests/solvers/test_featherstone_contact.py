@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scenes import add_box, add_sphere, on_ground, run
 
 import simengine as sim
+from tests.solvers.scenes import add_box, add_sphere, on_ground, run
 
 G = 9.81
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scenes import free_body, run
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import simengine as sim
+from tests.solvers.scenes import free_body, run
 
 
 def angular_momentum(state, inertia) -> np.ndarray:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scenes import run, slider
 from scipy.spatial.transform import Rotation
 from scipy.special import ellipk
 
 import simengine as sim
+from tests.solvers.scenes import run, slider
 
 G = 9.81
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scenes import free_body, on_ground, run
 from scipy.spatial.transform import Rotation
 
 import simengine as sim
+from tests.solvers.scenes import free_body, on_ground, run
 
 G = 9.81
 

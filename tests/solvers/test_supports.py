@@ -6,11 +6,11 @@ import re
 
 import numpy as np
 import pytest
-from scenes import add_box, on_ground, run, slider
 
 import simengine as sim
 from simengine.enums import Cone, Integrator, JointType
 from simengine.solvers.featherstone import SUPPORTS
+from tests.solvers.scenes import add_box, on_ground, run, slider
 
 pytestmark = pytest.mark.filterwarnings("ignore:solvers.Featherstone")
 

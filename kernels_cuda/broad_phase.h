@@ -1,0 +1,179 @@
+// Pairs of shapes that may touch, found from trees of boxes (bvh.h), for worlds whose pairs are too many to list.
+//
+// A row is a shape that moves, or an explicit pair. A shape is worked against the trees of its world and of the shared
+// shapes and against planes and height fields, which reach down without end and are in no tree; what two rows would both
+// find belongs to the one of the lower shape. The rules are those of simengine/builder/pairs.py, and a pair must pass may_touch of collide.h as
+// a listed one does: so the pairs that are worked differ from listed ones by none that has contacts.
+#pragma once
+
+#include "bvh_query.h"
+#include "collide.h"
+#include "shape_bounds.h"
+
+// The sizes that simengine/collision/broad_phase.py makes room by.
+static_assert(sizeof(ShapePlace) == 10 * sizeof(real), "PLACE_BYTES");
+static_assert(sizeof(Contact) == 17 * sizeof(real) + (sizeof(real) == 8 ? 6 : 5) * sizeof(int), "CONTACT_BYTES");
+
+// What a search reads: pieces of the array `plan` of simengine/collision/broad_phase.py, which begins with the two
+// numbers and with where each piece begins. Starts are over the worlds and, behind them, the shared shapes: (worlds + 2).
+struct SearchView {
+    const int* row;           // a shape, or ~i for explicit pair i; in the order of the worlds
+    const int* row_start;     // (worlds + 1) first row of each world
+    const int* member;        // shapes in the trees
+    const int* endless;       // planes and height fields that collide
+    const int* endless_start;
+    const int* still;         // other colliding shapes that nothing moves
+    const int* still_start;
+    const int* routine_of;    // (types, types)
+    int types;
+    int shape_bits;           // of a shape's number within its world
+
+    SIM_INLINE explicit SearchView(const int* plan)
+        : row(plan + plan[2]), row_start(plan + plan[3]), member(plan + plan[4]), endless(plan + plan[5]),
+          endless_start(plan + plan[6]), still(plan + plan[7]), still_start(plan + plan[8]), routine_of(plan + plan[9]),
+          types(plan[0]), shape_bits(plan[1]) {}
+};
+
+// A pair of shapes, as rows of the model: the first has the smaller type or, of two alike, the smaller number.
+struct FoundPair {
+    int shape0, shape1, routine;
+};
+
+SIM_INLINE FoundPair ordered_pair(const SearchView& s, const ModelView& model, int a, int b) {
+    const int type_a = model.shape_type[a], type_b = model.shape_type[b];
+    const bool swap = type_a > type_b || (type_a == type_b && a > b);
+    return swap ? FoundPair{b, a, s.routine_of[type_b * s.types + type_a]}
+                : FoundPair{a, b, s.routine_of[type_a * s.types + type_b]};
+}
+
+// Is (low, high) among the sorted pairs that are passed over?
+SIM_INLINE bool is_filtered(const ModelView& model, int a, int b) {
+    const int low = a < b ? a : b, high = a < b ? b : a;
+    int begin = 0, end = model.filtered_pairs;
+    while (begin < end) {
+        const int middle = begin + (end - begin) / 2;
+        const int first = model.filtered_shape0[middle];
+        const bool before = first < low || (first == low && model.filtered_shape1[middle] < high);
+        begin = before ? middle + 1 : begin;
+        end = before ? end : middle;
+    }
+    return begin < model.filtered_pairs && model.filtered_shape0[begin] == low && model.filtered_shape1[begin] == high;
+}
+
+// The rules of bodies, joints, groups and masks, for two colliding shapes of which one moves.
+SIM_INLINE bool rules_allow(const ModelView& model, int a, int b) {
+    const int rigid_a = model.shape_rigid_body[a], rigid_b = model.shape_rigid_body[b];
+    if (rigid_a == rigid_b) return false;
+    if (rigid_a >= 0 && model.shape_parent_body[b] == rigid_a) return false;
+    if (rigid_b >= 0 && model.shape_parent_body[a] == rigid_b) return false;
+    const int group_a = model.shape_group[a], group_b = model.shape_group[b];
+    if (group_a != group_b && group_a != -1 && group_b != -1) return false;
+    const bool meets = (model.shape_contype[a] & model.shape_conaffinity[b]) != 0 ||
+                       (model.shape_contype[b] & model.shape_conaffinity[a]) != 0;
+    return meets && !is_filtered(model, a, b);
+}
+
+SIM_INLINE int row_world(const SearchView& s, const ModelView& model, int row) {
+    return model.shape_world[s.row[row] >= 0 ? s.row[row] : model.explicit_shape0[~s.row[row]]];
+}
+
+SIM_INLINE bool is_endless(const ModelView& model, int shape) { return model.shape_type[shape] <= SHAPE_HEIGHTFIELD; }
+
+// A box of the trees: about the shape (of a mesh: its bounding sphere) with margin and gap, and wider by more than what
+// distances and poses may be off. What is not a number is put at the origin, where may_touch refuses it.
+SIM_FUNCTION Bounds search_bounds(const ModelView& model, int shape, const ShapePlace& place) {
+    const int type = model.shape_type[shape], mesh = model.shape_mesh[shape];
+    const vec3 size = load_vec3(&model.shape_size[3 * shape]), p = place.pose.p;
+    const real reach = place.margin + place.gap;
+    const real slack = real(1e-3) * absolute(place.reach) +
+                       64 * REAL_EPSILON * maximum(absolute(p.x), maximum(absolute(p.y), absolute(p.z)));
+    Bounds b;
+    if (type == SHAPE_CONVEX_HULL)
+        b = point_bounds(place.pose, size, model.hull_point, model.mesh_hull_point_start[mesh],
+                         model.mesh_hull_point_start[mesh + 1]);
+    else if (mesh >= 0)
+        b = around(p, vec3{place.reach - reach, place.reach - reach, place.reach - reach});
+    else
+        b = solid_bounds(type, place.pose, size);
+    const real wide = reach + slack, most = real(1e18);
+    const vec3 lower = b.lower - vec3{wide, wide, wide}, upper = b.upper + vec3{wide, wide, wide};
+    if (!(lower.x <= upper.x && lower.y <= upper.y && lower.z <= upper.z)) return {zero_vec3(), zero_vec3()};
+    const vec3 corner = {most, most, most};
+    return {maximum(minimum(lower, corner), -corner), maximum(minimum(upper, corner), -corner)};
+}
+
+// Where the shapes are, and the trees of their boxes.
+struct PlacedShapes {
+    BvhView bvh;
+    const ShapePlace* place;  // (shapes)
+    const int* box_of;        // (shapes) place of a shape's box, -1 none
+    const real* lower;        // (boxes, 3)
+    const real* upper;
+};
+
+SIM_INLINE PlacedShapes placed_shapes(const unsigned char* nodes, const int* roots, const int* primitives,
+                                      const real* packed, const unsigned char* places, const int* box_of,
+                                      const real* lower, const real* upper) {
+    return {BvhView(nodes, roots, primitives, packed, 6), (const ShapePlace*)places, box_of, lower, upper};
+}
+
+// Calls found(pair) for each pair of a row that may touch, in any order.
+template <class Found>
+SIM_INLINE void search_row(const SearchView& s, const ModelView& model, const PlacedShapes& at, int row, Found found) {
+    const int shape = s.row[row];
+    const auto consider = [&](const FoundPair& pair) {
+        if (pair.routine >= 0 && may_touch(at.place[pair.shape0], at.place[pair.shape1])) found(pair);
+    };
+    if (shape < 0) {
+        const int i = ~shape;
+        return consider(ordered_pair(s, model, model.explicit_shape0[i], model.explicit_shape1[i]));
+    }
+    const int world = model.shape_world[shape];
+    const auto visit = [&](int other) {
+        if (!model.shape_immovable[other] && !is_endless(model, other) && other <= shape) return;
+        if (rules_allow(model, shape, other)) consider(ordered_pair(s, model, shape, other));
+    };
+    const bool endless = is_endless(model, shape);
+    const int* list = endless ? s.still : s.endless;
+    const int* start = endless ? s.still_start : s.endless_start;
+    for (int part = 0; part < 2; ++part) {
+        const int group = part == 0 ? world : model.worlds;
+        for (int i = start[group]; i < start[group + 1]; ++i) visit(list[i]);
+        if (endless) continue;
+        const int box = 3 * at.box_of[shape];
+        const vec3 low = load_vec3(&at.lower[box]), high = load_vec3(&at.upper[box]);
+        bvh_visit_box(at.bvh, at.bvh.roots[group], low, high, [&](int first, int number) {
+            for (int k = first; k < first + number; ++k)
+                if (boxes_meet(at.bvh.packed + 6 * k, low, high)) visit(s.member[at.bvh.primitive[k]]);
+        });
+    }
+}
+
+// A pair as a number: its world, then its two shapes within the world, so that numbers stand in the order of contacts.
+SIM_INLINE uint64 pair_key(const SearchView& s, const ModelView& model, int world, const FoundPair& pair) {
+    const uint64 first = uint64(world_shape(model, world, pair.shape0));
+    const uint64 second = uint64(world_shape(model, world, pair.shape1));
+    return (uint64(world) << (2 * s.shape_bits)) | (first << s.shape_bits) | second;
+}
+
+struct KeyedPair {
+    int world;
+    FoundPair pair;
+};
+
+SIM_INLINE KeyedPair pair_of_key(const SearchView& s, const ModelView& model, uint64 key) {
+    const int mask = (1 << s.shape_bits) - 1, world = int(key >> (2 * s.shape_bits));
+    const int shape0 = model_shape(model, world, int(key >> s.shape_bits) & mask);
+    const int shape1 = model_shape(model, world, int(key) & mask);
+    return {world, {shape0, shape1, s.routine_of[model.shape_type[shape0] * s.types + model.shape_type[shape1]]}};
+}
+
+// Keys are of 32 bits where that is enough.
+SIM_INLINE void store_key(unsigned char* keys, bool wide, int64 i, uint64 key) {
+    if (wide) ((uint64*)keys)[i] = key;
+    else ((uint32*)keys)[i] = uint32(key);
+}
+
+SIM_INLINE uint64 load_key(const unsigned char* keys, bool wide, int64 i) {
+    return wide ? ((const uint64*)keys)[i] : uint64(((const uint32*)keys)[i]);
+}

@@ -1,0 +1,57 @@
+// Extents of many points by a group of lanes, in one pass: each lane over its share, then all lanes together.
+#pragma once
+
+#include "lanes.h"
+#include "vector.h"
+
+inline constexpr int EXTENTS_SCRATCH = 32 * 7;  // reals of a group's memory, of up to 32 lanes; as many ints follow
+
+struct Extents {
+    vec3 low, high;
+    int bad;  // the least index of what could not be taken in, or what stands for none
+
+    SIM_INLINE void add(vec3 from, vec3 to) {
+        low = minimum(low, from);
+        high = maximum(high, to);
+    }
+    SIM_INLINE void add_bad(int index) { bad = index < bad ? index : bad; }
+};
+
+// The extents of what take(extents, i) adds for all i below `size`. Nothing added: low is above high.
+template <class Take>
+SIM_INLINE Extents extents_of(Lanes& lanes, int size, int none, char* memory, Take take) {
+    real* corners = (real*)memory;
+    int* bad = (int*)(corners + EXTENTS_SCRATCH);
+    Extents mine = {{REAL_MAX, REAL_MAX, REAL_MAX}, {-REAL_MAX, -REAL_MAX, -REAL_MAX}, none};
+    for_lanes(i, 0, size) take(mine, i);
+    store_vec3(corners + 7 * lanes.lane(), -mine.low);
+    store_vec3(corners + 7 * lanes.lane() + 3, mine.high);
+    bad[lanes.lane()] = mine.bad;
+    lanes.sync();
+    real most[6];
+    for (int a = 0; a < 6; ++a)
+        most[a] = lanes.max_over(lanes.count(), [&](int lane) { return corners[7 * lane + a]; });
+    const int first = -lanes.max_over(lanes.count(), [&](int lane) { return -bad[lane]; });
+    lanes.sync();
+    return {{-most[0], -most[1], -most[2]}, {most[3], most[4], most[5]}, first};
+}
+
+// Sums of three whole numbers over all i below `size`, where term(i, sums) adds to them: exact, so in any order.
+template <class Term>
+SIM_INLINE void sums_of(Lanes& lanes, int size, char* memory, int64* sums, Term term) {
+    int64* of_lane = (int64*)memory;
+    int64 mine[3] = {0, 0, 0};
+    for_lanes(i, 0, size) term(i, mine);
+    for (int a = 0; a < 3; ++a) of_lane[3 * lanes.lane() + a] = mine[a];
+    lanes.sync();
+    for (int a = 0; a < 3; ++a) {
+        sums[a] = 0;
+        for (int lane = 0; lane < lanes.count(); ++lane) sums[a] += of_lane[3 * lane + a];
+    }
+    lanes.sync();
+}
+
+SIM_INLINE void store_extents(real* out, const Extents& e) {
+    store_vec3(out, e.low);
+    store_vec3(out + 3, e.high);
+}

@@ -1,0 +1,151 @@
+// The contacts of any two shapes of a model: what kernels of their own collide (those of models with other shapes than
+// the step's own pairs).
+#pragma once
+
+#include "collide.h"
+#include "collide_mesh.h"
+
+// The feature of a convex body that faces the plane, and where that was thinned, its furthest point.
+template <class Writer>
+SIM_STAGE void collide_plane_convex(const PlacedShape& plane, const Convex& body, const Transform& pose,
+                                    Writer& write) {
+    const vec3 normal = z_axis(plane), down = -inverse_rotate(pose.q, normal), centre = pose.p - plane.pose.p;
+    const FeaturePolygon f = feature_polygon(body, down);
+    const real lowest = dot(core_support(body, down), down);
+    real found = -REAL_INFINITY;
+    const int step = (f.count + CONVEX_CONTACTS - 2) / (CONVEX_CONTACTS - 1);
+    int number = 0;
+    for (int i = 0; i < f.count; i += f.count > CONVEX_CONTACTS ? step : 1) {
+        found = maximum(found, dot(f.corner[i], down));
+        plane_point(plane, normal, f.feature << 5 | i, centre + rotate(pose.q, f.corner[i]), write);
+        ++number;
+    }
+    if (found < lowest - real(1e-4) * absolute(lowest) && number < CONVEX_CONTACTS)
+        plane_point(plane, normal, NEAREST_POINTS, centre + rotate(pose.q, core_support(body, down)), write);
+}
+
+// The vertices of a mesh below the plane.
+template <class Writer>
+SIM_STAGE void collide_plane_mesh(const PlacedShape& plane, const MeshShape& mesh, const Transform& pose, real radius,
+                                  Writer& write) {
+    const ModelView& m = *mesh.model;
+    const vec3 normal = z_axis(plane), up = inverse_rotate(pose.q, normal);
+    const int first = m.mesh_point_start[mesh.mesh], end = m.mesh_point_start[mesh.mesh + 1];
+    const real height = dot(normal, pose.p - plane.pose.p);
+    ContactReduction found;
+    found.begin(pose, radius, write.reach);
+    for (int i = first; i < end; ++i) {
+        const vec3 p = multiply(mesh.scale, load_vec3(&m.mesh_point[3 * i]));
+        if (height + dot(up, p) < write.reach)
+            plane_point(plane, normal, i - first, pose.p - plane.pose.p + rotate(pose.q, p), found);
+    }
+    write_reduced(found, radius, true, write);
+}
+
+// A triangle of a mesh as a convex body about its middle.
+struct FreeTriangle {
+    Convex body;
+    Transform pose;  // in the world
+    vec3 normal;     // in the world; zero: the corners lie on a line
+};
+
+SIM_FUNCTION FreeTriangle free_triangle(const MeshShape& s, int t, const Transform& pose) {
+    const Triangle local = load_triangle(s, t, zero_vec3());
+    const vec3 middle = real(0.33333333333333333333) * (local.corner[0] + local.corner[1] + local.corner[2]);
+    FreeTriangle free = {{CONVEX_TRIANGLE, zero_vec3(), 0, nullptr, -1, {}, 0}, {transform_point(pose, middle), pose.q},
+                         rotate(pose.q, local.normal)};
+    for (int i = 0; i < 3; ++i) free.body.corner[i] = local.corner[i] - middle;
+    return free;
+}
+
+// Contacts of a triangle of a second surface, which has a say as well: what would push against it from behind, or along
+// one of its inner edges, is left out.
+struct FacingContacts {
+    ContactReduction& found;
+    const MeshShape& surface;
+    const Transform& pose;
+    int t;
+    const Triangle& triangle;
+    real reach;
+    vec3 tangent_hint;
+
+    SIM_FUNCTION void operator()(int feature, vec3 point, vec3 normal, real distance) {
+        const vec3 n = -inverse_rotate(pose.q, normal);
+        if (!(dot(n, triangle.normal) > real(-0.1))) return;
+        const vec3 place = inverse_transform_point(pose, multiply_add(distance, normal, point));
+        const bool along_face = dot(n, triangle.normal) > FACE_COSINE;
+        if (!along_face && push_of(surface, t, triangle, zero_vec3(), place, n) != PUSH_ALONG) return;
+        // the numbers of both triangles, of large meshes in their last bits
+        const int number = t - surface.model->mesh_triangle_start[surface.mesh];
+        found((feature & 0xfffff) << 10 | (number & 1023), point, normal, distance);
+    }
+};
+
+// Triangles of a body this part of its radius behind a surface belong to a body that has sunk in.
+constexpr real SUNK_PART = real(0.25);
+
+// Two surfaces: each triangle of the second as a convex body against the first.
+SIM_STAGE void collide_surfaces(const MeshShape& first, const Transform& pose0, real radius0, real base,
+                                const MeshShape& second, const Transform& pose1, real radius1,
+                                ContactReduction& found) {
+    const vec3 centre = inverse_transform_point(pose1, pose0.p), reach = (radius0 + found.reach) * vec3{1, 1, 1};
+    const MeshBox box = unscaled_box(second, centre - reach, centre + reach);
+    visit_triangles(second, [&] { return box; }, [&](int t) {
+        const FreeTriangle free = free_triangle(second, t, pose1);
+        if (dot(free.normal, free.normal) == 0) return;
+        const Triangle triangle = load_triangle(second, t, zero_vec3());
+        FacingContacts facing = {found, second, pose1, t, triangle, found.reach, zero_vec3()};
+        BodyOverSurface s = body_over_surface(first, pose0, base, free.body, free.pose, core_extent(free.body));
+        s.sunk = SUNK_PART * minimum(radius0, radius1);
+        const MeshBox near = body_box(s, found.reach);
+        visit_triangles(first, [&] { return near; }, [&](int u) { collide_triangle(s, u, facing); });
+    });
+}
+
+// How far below height 0 a height field is solid; 0 for a mesh.
+SIM_INLINE real field_base(const ModelView& model, int shape) {
+    return model.shape_type[shape] == SHAPE_HEIGHTFIELD ? model.shape_size[3 * shape + 2] : real(0);
+}
+
+// How a pair of a general kernel is collided. `a` has the smaller ShapeType.
+template <class Writer>
+SIM_STAGE void collide_other_pair(const ModelView& model, int routine, int shape0, const PlacedShape& a, int shape1,
+                                  const PlacedShape& b, Writer& write) {
+    const real radius0 = model.shape_radius[shape0], radius1 = model.shape_radius[shape1];
+    ContactReduction found;
+    switch (routine) {
+        case PAIR_PLANE_CONVEX: return collide_plane_convex(a, convex_of(model, shape1), b.pose, write);
+        case PAIR_PLANE_MESH: return collide_plane_mesh(a, mesh_shape(model, shape1), b.pose, radius1, write);
+        case PAIR_CONVEX_CONVEX: {
+            const Convex first = convex_of(model, shape0), second = convex_of(model, shape1);
+            return collide_convex(convex_pair(first, a.pose, second, b.pose, radius0, radius1), a.pose, write);
+        }
+        case PAIR_HEIGHTFIELD_CONVEX:
+            found.begin(b.pose, radius1, write.reach);
+            collide_surface(body_over_surface(mesh_shape(model, shape0), a.pose, a.size.z, convex_of(model, shape1),
+                                              b.pose, radius1), found);
+            return write_reduced(found, radius1, true, write);
+        case PAIR_CONVEX_MESH:
+            found.begin(a.pose, radius0, write.reach);
+            collide_surface(body_over_surface(mesh_shape(model, shape1), b.pose, 0, convex_of(model, shape0), a.pose,
+                                              radius0), found);
+            return write_reduced(found, radius0, false, write);
+        case PAIR_HEIGHTFIELD_MESH:
+        case PAIR_MESH_MESH:
+            found.begin(b.pose, radius1, write.reach);
+            collide_surfaces(mesh_shape(model, shape0), a.pose, radius0, field_base(model, shape0),
+                             mesh_shape(model, shape1), b.pose, radius1, found);
+            return write_reduced(found, radius1, true, write);
+        default: return;
+    }
+}
+
+// All pairs: what PrimitivePairs is to the step (collide.h).
+struct AllPairs {
+    template <class Writer>
+    SIM_FUNCTION static void collide(const ModelView& model, int routine, int shape0, const PlacedShape& a, int shape1,
+                                     const PlacedShape& b, Writer& write) {
+        if (routine < PAIR_PLANE_CONVEX) collide_pair(routine, a, b, write);
+        else collide_other_pair(model, routine, shape0, a, shape1, b, write);
+    }
+};

@@ -1,0 +1,118 @@
+// Contacts of surfaces of triangles with convex bodies, triangle by triangle. A surface is touched from outside: along
+// the normals of its faces, and at edges and vertices between the normals of the faces that meet there.
+#pragma once
+
+#include "collide_convex.h"
+#include "contact_reduction.h"
+#include "model_convex.h"
+#include "triangle_mesh.h"
+
+// A convex body near a surface, in the frame of the surface's axes about the body's origin.
+struct BodyOverSurface {
+    MeshShape surface;
+    Transform frame;  // in the world
+    vec3 origin;      // of the body, in the surface's frame
+    Convex body;
+    Transform pose;   // of the body, in the world
+    real radius;      // of the ball about the body's origin that holds it
+    mat33 turn;       // from the body's axes to the frame's
+    real floor;       // height fields: z below which the solid need not go
+    real sunk;        // how far behind a face the whole body may be and still be pushed out
+};
+
+SIM_FUNCTION BodyOverSurface body_over_surface(const MeshShape& surface, const Transform& surface_pose, real base,
+                                               const Convex& body, const Transform& pose, real radius) {
+    BodyOverSurface s = {surface, {pose.p, surface_pose.q}, inverse_transform_point(surface_pose, pose.p), body, pose,
+                         radius,  mat33_from_quat(conjugate(surface_pose.q) * pose.q), 0, 0};
+    s.floor = minimum(-base - s.origin.z, -2 * radius);
+    return s;
+}
+
+// The body's point furthest along d, with its rounding, about its origin.
+SIM_FUNCTION vec3 body_support(const BodyOverSurface& s, vec3 d) {
+    return multiply_add(s.body.radius, d, s.turn * core_support(s.body, transpose_multiply(s.turn, d)));
+}
+
+// The box of the body in the surface's own unscaled frame, `reach` wider.
+SIM_FUNCTION MeshBox body_box(const BodyOverSurface& s, real reach) {
+    vec3 lower, upper;
+    for (int k = 0; k < 3; ++k) {
+        upper[k] = body_support(s, unit_vector(k))[k] + reach;
+        lower[k] = body_support(s, -unit_vector(k))[k] - reach;
+    }
+    return unscaled_box(s.surface, s.origin + lower, s.origin + upper);
+}
+
+SIM_FUNCTION Convex triangle_body(const BodyOverSurface& s, const Triangle& t) {
+    Convex c = {s.surface.is_field ? CONVEX_PRISM : CONVEX_TRIANGLE, zero_vec3(), 0, nullptr, -1,
+                {t.corner[0], t.corner[1], t.corner[2]}, 0};
+    c.floor = minimum(s.floor, minimum(t.corner[0].z, minimum(t.corner[1].z, t.corner[2].z)) - s.radius);
+    return c;
+}
+
+// How far inside the triangle's edges the foot of a point on its plane lies; negative: outside.
+SIM_FUNCTION real inset(const Triangle& t, vec3 p) {
+    real least = REAL_INFINITY;
+    for (int i = 0; i < 3; ++i) {
+        const vec3 inwards = normalize(cross(t.normal, t.corner[(i + 1) % 3] - t.corner[i]));
+        least = minimum(least, dot(inwards, p - t.corner[i]));
+    }
+    return least;
+}
+
+// Numbers of contacts of a triangle: its own in the mesh, then that within the manifold.
+SIM_INLINE int triangle_contact(int triangle, int number) { return (triangle & 0xfffff) << 10 | (number & 1023); }
+
+// The manifold along n.
+template <class Writer>
+SIM_FUNCTION int write_triangle_manifold(const BodyOverSurface& s, const ConvexPair& pair, int number, vec3 n,
+                                         Writer& write) {
+    ConvexManifold m;
+    manifold_along(pair, n, divide(write.reach, pair.unit), m);
+    const vec3 normal = rotate(s.frame.q, n);
+    for (int i = 0; i < m.count; ++i)
+        write(triangle_contact(number, m.number[i]), transform_point(s.frame, pair.unit * m.point[i]), normal,
+              pair.unit * m.distance[i]);
+    return m.count;
+}
+
+template <class Writer>
+SIM_STAGE void collide_triangle(const BodyOverSurface& s, int t, Writer& write) {
+    const Triangle triangle = load_triangle(s.surface, t, s.origin);
+    if (dot(triangle.normal, triangle.normal) == 0) return;
+    const vec3 n = triangle.normal, lowest = body_support(s, -n), highest = body_support(s, n);
+    const real height = dot(n, lowest - triangle.corner[0]);
+    if (height >= write.reach) return;
+    const bool behind = dot(n, highest - triangle.corner[0]) < 0 && !s.surface.is_field;
+    if (behind && !(height > -s.sunk)) return;
+    const int number = t - s.surface.model->mesh_triangle_start[s.surface.mesh];
+    const Convex face = triangle_body(s, triangle);
+    const ConvexPair pair = convex_pair(face, s.frame, s.body, s.pose, s.radius, s.radius);
+    const real inside = inset(triangle, lowest);
+    const auto push_along_face = [&] {
+        if (write_triangle_manifold(s, pair, number, n, write) == 0 && inside >= 0)
+            write(triangle_contact(number, 1023), transform_point(s.frame, multiply_add(-height, n, lowest)),
+                  rotate(s.frame.q, n), height);
+    };
+    // the normal is the shortest way out, or the only one
+    if (behind || inside >= maximum(-height, real(0))) return push_along_face();
+    const real reach = divide(write.reach, pair.unit);
+    const ConvexDistance d = convex_distance(pair, reach);
+    if (d.far || !(d.distance < reach)) return;
+    const vec3 point = pair.unit * d.point;
+    const bool along_face = dot(d.normal, n) > FACE_COSINE;
+    const int push = along_face ? int(PUSH_FACE) : push_of(s.surface, t, triangle, s.origin, point, d.normal);
+    if (push == PUSH_ALONG) {
+        if (write_triangle_manifold(s, pair, number, d.normal, write) == 0)
+            write(triangle_contact(number, 1022), transform_point(s.frame, point), rotate(s.frame.q, d.normal),
+                  pair.unit * d.distance);
+    } else if (push == PUSH_FACE && (along_face || d.distance < 0)) {
+        push_along_face();
+    }
+}
+
+// Contacts of a convex body with a surface, into a reduction; the surface counts as the first body.
+SIM_FUNCTION void collide_surface(const BodyOverSurface& s, ContactReduction& found) {
+    const MeshBox box = body_box(s, found.reach);
+    visit_triangles(s.surface, [&] { return box; }, [&](int t) { collide_triangle(s, t, found); });
+}

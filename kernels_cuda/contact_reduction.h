@@ -1,0 +1,118 @@
+// The contacts of many triangles, reduced to a few that hold the bodies as all of them would: for each of six
+// directions of the normal the deepest, and the furthest in eight directions across. No result depends on the order in
+// which they come.
+#pragma once
+
+#include "collide_shape.h"
+
+constexpr int REDUCED_CONTACTS = 16;
+constexpr int NORMAL_BINS = 6, BIN_SLOTS = 9;
+
+constexpr real STEPS_PER_RADIUS = real(1e4);
+constexpr real STEP_OFFSET = real(0.37);  // round numbers of metres do not lie where a step begins
+constexpr real COSINE_10 = real(0.98480775301220805937), SINE_10 = real(0.17364817766693034885);
+constexpr real COSINE_55 = real(0.57357643635104609611), SINE_55 = real(0.81915204428899178968);
+
+struct ReducedContact {
+    vec3 point;    // on the surface, in the world
+    vec3 normal;   // from the surface outwards
+    real distance;
+    int number;    // -1: none
+};
+
+// Takes contacts as a routine's `write` does, with the surface as the first body. `frame`: that of the body which
+// touches the surface; the bins go with it.
+struct ContactReduction {
+    Transform frame;
+    real reach;
+    real steps;  // per metre: scores are rounded down to whole ones, so that the first of nearly equal contacts wins
+    vec3 tangent_hint;
+    ReducedContact slot[NORMAL_BINS * BIN_SLOTS];
+    real score[NORMAL_BINS * BIN_SLOTS];
+
+    // `radius`: of the body.
+    SIM_FUNCTION void begin(const Transform& pose, real radius, real distance) {
+        frame = pose;
+        reach = distance;
+        steps = divide(STEPS_PER_RADIUS, maximum(radius, real(1e-12)));
+        tangent_hint = zero_vec3();
+        for (int i = 0; i < NORMAL_BINS * BIN_SLOTS; ++i) slot[i].number = -1;
+    }
+
+    SIM_FUNCTION void operator()(int number, vec3 point, vec3 normal, real distance) {
+        if (!(distance < reach && distance >= -REAL_MAX)) return;
+        const vec3 n = inverse_rotate(frame.q, normal), size = absolute(n);
+        int k = size.y > size.x ? 1 : 0;
+        k = size.z > size[k] ? 2 : k;
+        const int bin = 2 * k + (n[k] < 0);
+        const vec3 p = inverse_transform_point(frame, point);
+        const real u = p[(k + 1) % 3], v = p[(k + 2) % 3];
+        // at 10 and 55 degrees and their right angles: along no edge or diagonal of a box or a disc's polygon, so that
+        // of points on an edge its ends are the furthest, and round-off does not choose
+        const real near_u = multiply_add(COSINE_10, u, SINE_10 * v), near_v = multiply_add(COSINE_10, v, -SINE_10 * u);
+        const real far_u = multiply_add(COSINE_55, u, SINE_55 * v), far_v = multiply_add(COSINE_55, v, -SINE_55 * u);
+        const real scores[BIN_SLOTS] = {-distance, near_u, near_v, -near_u, -near_v, far_u, far_v, -far_u, -far_v};
+        for (int i = 0; i < BIN_SLOTS; ++i) {
+            const int s = BIN_SLOTS * bin + i;
+            const real rounded = floor_of(multiply_add(scores[i], steps, STEP_OFFSET));
+            const bool better = rounded > score[s] || (rounded == score[s] && number < slot[s].number);
+            if (slot[s].number >= 0 && !better) continue;
+            slot[s] = {point, normal, distance, number};
+            score[s] = rounded;
+        }
+    }
+
+    // The deepest of all; number -1: there is none.
+    SIM_FUNCTION ReducedContact deepest() const {
+        ReducedContact best = {zero_vec3(), zero_vec3(), REAL_INFINITY, -1};
+        for (int bin = 0; bin < NORMAL_BINS; ++bin)
+            if (slot[BIN_SLOTS * bin].number >= 0 && slot[BIN_SLOTS * bin].distance < best.distance)
+                best = slot[BIN_SLOTS * bin];
+        return best;
+    }
+};
+
+// Contacts nearer to each other than this part of the body's radius, along nearly one normal, are one. A deepest
+// contact that is deeper than the furthest ones by less than this part says no more than they do.
+constexpr real MERGED_CONTACTS = real(1e-3);
+constexpr real DEEPER_CONTACT = real(3e-4);
+constexpr real MERGED_NORMALS = real(0.999);
+
+// Contact i of a bin, of those that are to be kept.
+SIM_FUNCTION bool is_wanted(const ContactReduction& found, int bin, int i, real radius) {
+    const ReducedContact* slot = found.slot + BIN_SLOTS * bin;
+    if (i > 0 || slot[0].number < 0) return slot[i].number >= 0;
+    real least = REAL_INFINITY;
+    for (int k = 1; k < BIN_SLOTS; ++k) least = minimum(least, slot[k].distance);
+    return slot[0].distance < least - DEEPER_CONTACT * radius;
+}
+
+// Writes what was kept, features ascending. `surface_first`: the surface is the pair's first shape.
+template <class Writer>
+SIM_FUNCTION void write_reduced(const ContactReduction& found, real radius, bool surface_first, Writer& write) {
+    ReducedContact kept[REDUCED_CONTACTS];
+    int count = 0;
+    for (int i = 0; i < BIN_SLOTS; ++i)
+        for (int bin = 0; bin < NORMAL_BINS; ++bin) {
+            const ReducedContact& c = found.slot[BIN_SLOTS * bin + i];
+            bool is_new = count < REDUCED_CONTACTS && is_wanted(found, bin, i, radius);
+            for (int k = 0; k < count && is_new; ++k) {
+                const vec3 apart = c.point - kept[k].point;
+                const real merge = MERGED_CONTACTS * radius;
+                is_new = c.number != kept[k].number &&
+                         (dot(apart, apart) > merge * merge || dot(c.normal, kept[k].normal) < MERGED_NORMALS);
+            }
+            if (is_new) kept[count++] = c;
+        }
+    for (int i = 1; i < count; ++i)
+        for (int k = i; k > 0 && kept[k].number < kept[k - 1].number; --k) {
+            const ReducedContact c = kept[k];
+            kept[k] = kept[k - 1];
+            kept[k - 1] = c;
+        }
+    for (int i = 0; i < count; ++i) {
+        const ReducedContact& c = kept[i];
+        if (surface_first) write(c.number, c.point, c.normal, c.distance);
+        else write(c.number, multiply_add(c.distance, c.normal, c.point), -c.normal, c.distance);
+    }
+}

@@ -1,0 +1,124 @@
+// Rays of a sensor against the shapes of its world: see simengine/sensors/ray_caster.py.
+
+#include "arrays.h"
+#include "enums.h"
+#include "mesh_query.h"
+#include "quaternion.h"
+#include "ray_shapes.h"
+
+// Poses in the world of all shapes of all worlds, and of the shared static ones.
+extern "C" __global__ void place_ray_shapes(int n, const ModelView model, const real* body_q,
+                                            real* shape_pose) {  // (n, 7)
+    for_each(i, n) {
+        const Transform own = load_transform(&model.shape_xform[7 * i]);
+        const int body = model.shape_body[i];
+        store_transform(&shape_pose[7 * i], body < 0 ? own : load_pose(&body_q[7 * body]) * own);
+    }
+}
+
+// The triangles of a mesh times `scale`. The ray is taken into the mesh's own frame, where t is the same; the normal
+// comes back by the inverse of the scale.
+SIM_FUNCTION void ray_triangles(const Ray& ray, const BvhView& bvh, int mesh, vec3 scale, SurfaceHit& hit) {
+    const vec3 inverse = {reciprocal(scale.x), reciprocal(scale.y), reciprocal(scale.z)};
+    const ScaledRay unscaled(multiply(ray.origin, inverse), multiply(ray.direction, inverse));
+    const FirstFace found = first_face(bvh, bvh.roots[mesh], unscaled, hit.t);
+    const real t = found.hit.t * unscaled.scale;
+    if (found.face < 0 || !is_nearer(hit, t)) return;
+    const vec3 normal = unit_normal(Triangle(bvh.packed + 9 * found.place));
+    hit = {t, normalize(multiply(normal, inverse), -ray.direction)};
+}
+
+SIM_FUNCTION void ray_shape(const Ray& ray, const ModelView& model, const BvhView& bvh, int shape, SurfaceHit& hit) {
+    const vec3 size = load_vec3(&model.shape_size[3 * shape]);
+    switch (model.shape_type[shape]) {
+        case SHAPE_PLANE: ray_plane(ray, size, hit); break;
+        case SHAPE_SPHERE: ray_sphere(ray, size, hit); break;
+        case SHAPE_CAPSULE: ray_capsule(ray, size, hit); break;
+        case SHAPE_ELLIPSOID: ray_ellipsoid(ray, size, hit); break;
+        case SHAPE_CYLINDER: ray_cylinder(ray, size, hit); break;
+        case SHAPE_BOX: ray_box(ray, size, hit); break;
+        case SHAPE_CONE: ray_cone(ray, size, hit); break;
+        default: {
+            const bool scaled = model.shape_type[shape] != SHAPE_HEIGHTFIELD;
+            ray_triangles(ray, bvh, model.shape_mesh[shape], scaled ? size : vec3{1, 1, 1}, hit);
+        }
+    }
+}
+
+// Does the ray pass through the sphere of the shape, before the meeting that is known?
+SIM_FUNCTION bool passes_bound(const Ray& ray, vec3 centre, real radius, real nearest) {
+    if (!(radius <= REAL_MAX)) return true;
+    const vec3 offset = centre - ray.origin;
+    const real along = dot(offset, ray.direction);
+    const vec3 across = multiply_add(-along, ray.direction, offset);
+    const real wide = radius * real(1.0001);  // more than round-off
+    return dot(across, across) <= wide * wide && along + wide >= 0 && along - wide < nearest;
+}
+
+// The first shape of its world that each ray meets. Item i is ray i % rays of world i / rays. Of shapes at equal
+// distance the first counts. A ray that meets nothing within `reach` gets an infinite distance, no normal and shape -1.
+extern "C" __global__ void cast_rays(int n, const ModelView model, const real* body_q,
+                                     const real* shape_pose,    // of each shape
+                                     const int* sensor_body,    // of each world
+                                     const bool* shape_counts,  // of each shape
+                                     const real* mount,         // (7)
+                                     const real* origin,        // (rays, 3)
+                                     const real* direction,     // (rays, 3)
+                                     int rays, real reach,
+                                     const unsigned char* nodes,  // the trees of the meshes, and below
+                                     const int* roots, const int* primitives, const real* packed,
+                                     real* distance,    // of each ray of each world, as all below
+                                     real* normal, int* hit_shape) {
+    const BvhView bvh(nodes, roots, primitives, packed, 9);
+    for_each(i, n) {
+        const int world = i / rays, k = i % rays, body = sensor_body[world];
+        Transform sensor = load_transform(mount);
+        if (body >= 0) sensor = load_pose(&body_q[7 * body]) * sensor;
+        const Ray ray = {transform_point(sensor, load_vec3(&origin[3 * k])),
+                         rotate(sensor.q, load_vec3(&direction[3 * k]))};
+        SurfaceHit best = {reach, zero_vec3()};
+        int found = -1;
+        const int own = model.world_shape_start[world], own_end = model.world_shape_start[world + 1];
+        const int shared = model.world_shape_start[model.worlds];
+        for (int j = own; j < own_end + (model.shapes - shared); ++j) {
+            const int shape = j < own_end ? j : shared + (j - own_end);
+            if (!shape_counts[shape]) continue;
+            const Transform pose = load_transform(&shape_pose[7 * shape]);
+            if (!passes_bound(ray, pose.p, model.shape_radius[shape], best.t)) continue;
+            const Ray local = {inverse_transform_point(pose, ray.origin), inverse_rotate(pose.q, ray.direction)};
+            const real before = best.t;
+            ray_shape(local, model, bvh, shape, best);
+            if (best.t < before) {
+                best.normal = rotate(pose.q, best.normal);
+                found = shape;
+            }
+        }
+        distance[i] = found < 0 ? REAL_INFINITY : best.t;
+        store_vec3(&normal[3 * i], canonical(best.normal));
+        hit_shape[i] = found;
+    }
+}
+
+// A picture of what rays met: colour of the shape in the light of a lamp at the eye and a sky, background by height.
+extern "C" __global__ void shade_rays(int n, const ModelView model, const real* normal, const int* hit_shape,
+                                      const real* view,          // (n, 3) directions in the world
+                                      const real* up,            // (3)
+                                      unsigned char* picture) {  // (n, 3)
+    for_each(i, n) {
+        const vec3 ray = load_vec3(&view[3 * i]), sky = load_vec3(up);
+        const int shape = hit_shape[i];
+        vec3 colour;
+        if (shape < 0) {
+            const real height = real(0.5) + real(0.5) * dot(ray, sky);
+            colour = multiply_add(height, vec3{real(-0.35), real(-0.22), real(-0.05)}, vec3{1, 1, 1});
+        } else {
+            const vec3 facing = load_vec3(&normal[3 * i]);
+            const real lamp = absolute(dot(facing, ray)), above = real(0.5) + real(0.5) * dot(facing, sky);
+            const real light = real(0.15) + real(0.5) * lamp + real(0.35) * above;
+            for (int c = 0; c < 3; ++c) colour[c] = light * real(model.shape_color[4 * shape + c]);
+        }
+        for (int c = 0; c < 3; ++c)
+            picture[3 * i + c] =
+                (unsigned char)to_int(minimum(maximum(colour[c], real(0)), real(1)) * real(255) + real(0.5));
+    }
+}

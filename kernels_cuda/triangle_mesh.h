@@ -1,0 +1,195 @@
+// Triangles of a shape's mesh: where they are, which lie near a box, and from which sides each may be touched.
+#pragma once
+
+#include "contact.h"
+
+// A shape that is made of triangles: a mesh, or the surface of a height field (whose mesh is not scaled).
+struct MeshShape {
+    const ModelView* model;
+    int mesh;
+    vec3 scale;
+    bool is_field;
+};
+
+SIM_FUNCTION MeshShape mesh_shape(const ModelView& model, int shape) {
+    const bool is_field = model.shape_type[shape] == SHAPE_HEIGHTFIELD;
+    const vec3 scale = is_field ? vec3{1, 1, 1} : load_vec3(&model.shape_size[3 * shape]);
+    return {&model, model.shape_mesh[shape], scale, is_field};
+}
+
+struct Triangle {
+    vec3 corner[3];
+    vec3 normal;  // unit; zero: the corners lie on a line
+};
+
+// Triangle `t` (of all) of a mesh in its own frame, less `origin`.
+SIM_FUNCTION Triangle load_triangle(const MeshShape& s, int t, vec3 origin) {
+    const ModelView& m = *s.model;
+    const int first = m.mesh_point_start[s.mesh];
+    // a mirrored mesh is wound the other way
+    const bool mirrored = s.scale.x * s.scale.y * s.scale.z < 0;
+    Triangle result;
+    for (int i = 0; i < 3; ++i) {
+        const int point = first + m.mesh_triangle[3 * t + (mirrored ? 2 - i : i)];
+        result.corner[i] = multiply(s.scale, load_vec3(&m.mesh_point[3 * point])) - origin;
+    }
+    result.normal = normalize(cross(result.corner[1] - result.corner[0], result.corner[2] - result.corner[0]));
+    return result;
+}
+
+// The triangle across the edge from corner i to i + 1, -1 none.
+SIM_FUNCTION int triangle_across(const MeshShape& s, int t, int edge) {
+    const bool mirrored = s.scale.x * s.scale.y * s.scale.z < 0;
+    return s.model->mesh_neighbour[3 * t + (mirrored ? (4 - edge) % 3 : edge)];
+}
+
+// A box in the frame of the mesh, unscaled.
+struct MeshBox {
+    vec3 lower, upper;
+};
+
+SIM_FUNCTION MeshBox unscaled_box(const MeshShape& s, vec3 lower, vec3 upper) {
+    const vec3 inverse = {reciprocal(s.scale.x), reciprocal(s.scale.y), reciprocal(s.scale.z)};
+    const vec3 a = multiply(inverse, lower), b = multiply(inverse, upper);
+    const vec3 slack = real(4) * REAL_EPSILON * maximum(absolute(a), absolute(b));
+    return {minimum(a, b) - slack, maximum(a, b) + slack};
+}
+
+SIM_INLINE bool overlaps(const MeshBox& box, const ModelView& m, int node) {
+    const vec3 lower = load_vec3(&m.mesh_lower[3 * node]), upper = load_vec3(&m.mesh_upper[3 * node]);
+    return lower.x <= box.upper.x && box.lower.x <= upper.x && lower.y <= box.upper.y && box.lower.y <= upper.y &&
+           lower.z <= box.upper.z && box.lower.z <= upper.z;
+}
+
+// First and last cell of a row of n vertices over -half .. half that lower .. upper meets; empty where first > last.
+SIM_INLINE void cell_range(real lower, real upper, real start, real end, int n, int& first, int& last) {
+    const real scale = divide(real(n - 1), end - start);
+    first = to_int(floor_of(scale * (lower - start)));
+    last = to_int(floor_of(scale * (upper - start)));
+    if (first < 0) first = 0;
+    if (last > n - 2) last = n - 2;
+}
+
+// Calls visit(t) for every triangle whose box may meet `box()`, which is asked again at each node and may shrink. In
+// the order of the leaves of the mesh's tree; of a height field by cells.
+template <class Box, class Visit>
+SIM_FUNCTION void visit_triangles(const MeshShape& s, Box box, Visit visit) {
+    const ModelView& m = *s.model;
+    const int first = m.mesh_triangle_start[s.mesh], count = m.mesh_triangle_start[s.mesh + 1] - first;
+    if (s.is_field) {
+        const int rows = m.mesh_grid[2 * s.mesh], columns = m.mesh_grid[2 * s.mesh + 1];
+        const int points = m.mesh_point_start[s.mesh], last = m.mesh_point_start[s.mesh + 1] - 1;
+        const vec3 start = load_vec3(&m.mesh_point[3 * points]), end = load_vec3(&m.mesh_point[3 * last]);
+        int row, last_row, column0, last_column;
+        const MeshBox near = box();
+        cell_range(near.lower.y, near.upper.y, start.y, end.y, rows, row, last_row);
+        cell_range(near.lower.x, near.upper.x, start.x, end.x, columns, column0, last_column);
+        for (; row <= last_row; ++row)
+            for (int column = column0; column <= last_column; ++column) {
+                const int cell = row * (columns - 1) + column;
+                visit(first + cell);
+                visit(first + (rows - 1) * (columns - 1) + cell);
+            }
+        return;
+    }
+    const int root = m.mesh_node_start[s.mesh], leaves = (m.mesh_node_start[s.mesh + 1] - root) / 2;
+    unsigned node = leaves > 0 ? 1 : 0;
+    while (node != 0) {
+        if (overlaps(box(), m, root + int(node))) {
+            if (int(node) < leaves) {
+                node *= 2;
+                continue;
+            }
+            const long long leaf = (long long)node - leaves;
+            const int begin = int(leaf * count / leaves), end = int((leaf + 1) * count / leaves);
+            for (int k = begin; k < end; ++k) visit(m.mesh_order[first + k]);
+        }
+        // the next node in depth-first order that is not below this one
+        ++node;
+        while ((node & 1u) == 0) node >>= 1;
+        if (node == 1) node = 0;
+    }
+}
+
+// ---- edges ---------------------------------------------------------------------------------------------------------
+
+// Room for round-off, and for edges that are as good as flat (sine of an angle).
+constexpr real WEDGE_TOLERANCE = real(0.01);
+constexpr int MOST_AROUND_VERTEX = 64;
+
+// What the rest of the surface says of a direction in which a triangle would push.
+enum Push : int {
+    PUSH_ALONG,  // it may
+    PUSH_FACE,   // a flat or concave edge: the triangle pushes along its normal
+    PUSH_NOT,    // a convex edge: another face pushes
+};
+
+// At an edge a surface pushes between the normals of its faces: over the edge as seen from each of them. An edge of one
+// triangle alone may push on its own side.
+SIM_FUNCTION int push_of_edge(const MeshShape& s, int t, const Triangle& triangle, vec3 origin, int edge, vec3 n) {
+    const vec3 p = triangle.corner[edge], along = triangle.corner[(edge + 1) % 3] - p;
+    const vec3 out = normalize(cross(along, triangle.normal));
+    const int other = triangle_across(s, t, edge);
+    const bool over = dot(n, out) > -WEDGE_TOLERANCE;
+    if (other < 0) return over && dot(n, triangle.normal) > -WEDGE_TOLERANCE ? PUSH_ALONG : PUSH_FACE;
+    const vec3 normal = load_triangle(s, other, origin).normal;
+    if (dot(normal, out) <= WEDGE_TOLERANCE && dot(normal, triangle.normal) > -1 + WEDGE_TOLERANCE) return PUSH_FACE;
+    return over && dot(n, normalize(cross(normal, along))) > -WEDGE_TOLERANCE ? PUSH_ALONG : PUSH_NOT;
+}
+
+// The corner of a triangle that stands at a place.
+SIM_INLINE int corner_at(const Triangle& triangle, vec3 place) {
+    int best = 0;
+    for (int i = 1; i < 3; ++i)
+        if (length_squared(triangle.corner[i] - place) < length_squared(triangle.corner[best] - place)) best = i;
+    return best;
+}
+
+// At a vertex a surface pushes away from all edges that meet there. Goes round it from triangle to triangle, one way
+// and, where the surface ends, the other way too.
+SIM_FUNCTION int push_of_vertex(const MeshShape& s, int t, const Triangle& triangle, vec3 origin, int corner, vec3 n) {
+    const vec3 place = triangle.corner[corner];
+    bool leaves = true, convex = false;
+    const auto look = [&](const Triangle& around, int at) {
+        for (int i = 1; i < 3; ++i) {
+            const vec3 e = around.corner[(at + i) % 3] - place;
+            const real size = length(e);
+            leaves = leaves && dot(n, e) <= WEDGE_TOLERANCE * size;
+            convex = convex || dot(triangle.normal, e) < -WEDGE_TOLERANCE * size;
+        }
+    };
+    look(triangle, corner);
+    bool closed = false;
+    for (int way = 0; way < 2 && !closed; ++way) {
+        int from = t, at = corner;
+        for (int i = 0; i < MOST_AROUND_VERTEX; ++i) {
+            const int next = triangle_across(s, from, way == 0 ? (at + 2) % 3 : at);
+            closed = next == t;
+            if (closed || next < 0) break;
+            const Triangle around = load_triangle(s, next, origin);
+            at = corner_at(around, place);
+            look(around, at);
+            from = next;
+        }
+    }
+    if (closed && !convex) return PUSH_FACE;
+    return leaves ? PUSH_ALONG : closed ? PUSH_NOT : PUSH_FACE;
+}
+
+// A contact's point is on an edge when its share of the opposite corner is below this.
+constexpr real ON_EDGE = real(1e-3);
+
+// May the surface push at `point` of triangle t along n, from the surface outwards? So the inner edges of a flat floor
+// push upwards alone.
+SIM_FUNCTION int push_of(const MeshShape& s, int t, const Triangle& triangle, vec3 origin, vec3 point, vec3 n) {
+    const vec3 a = triangle.corner[0] - point, b = triangle.corner[1] - point, c = triangle.corner[2] - point;
+    const vec3 whole = cross(triangle.corner[1] - triangle.corner[0], triangle.corner[2] - triangle.corner[0]);
+    const real limit = ON_EDGE * dot(whole, whole);
+    const real share[3] = {dot(cross(b, c), whole), dot(cross(c, a), whole), dot(cross(a, b), whole)};
+    int edges[2] = {0, 0}, count = 0;
+    for (int edge = 0; edge < 3; ++edge)
+        if (share[(edge + 2) % 3] < limit && count < 2) edges[count++] = edge;
+    if (count == 0) return PUSH_FACE;
+    if (count == 1) return push_of_edge(s, t, triangle, origin, edges[0], n);
+    return push_of_vertex(s, t, triangle, origin, edges[0] == 0 && edges[1] == 2 ? 0 : edges[1], n);
+}

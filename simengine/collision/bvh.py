@@ -1,0 +1,431 @@
+"""Bounding volume hierarchies over boxes (kernels_cuda/bvh.h, bvh_build.cu, bvh_query.cu)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simengine.collision import queries
+from simengine.collision.sort import LANES, ExclusiveScan, RadixSort
+from simengine.errors import CapacityError, ModelError
+from simengine.runtime import modes
+
+TILE, LEVELS, STACK, EXTENTS_SCRATCH = 128, 4, 72, 32 * 7
+"""As in bvh_build.cu, bvh.h and bvh_extents.h."""
+
+PIECE = 1024
+"""Primitives whose extents a group of lanes finds."""
+
+NODE_BYTES = {np.dtype(np.float32): 96, np.dtype(np.float64): 112}
+"""sizeof(BvhNode)."""
+
+MOST_PRIMITIVES = 1 << 27
+"""Places of numbers in the leaves, 9 a triangle, are counted in 32 bits."""
+
+NO_FARTHEST = np.inf
+
+WORTH_SORTING, QUERY_BITS = 4096, 7
+"""From how many points on they are worked in the order of a Morton curve, and its bits an axis."""
+
+
+class Plan:
+    """The tiles of every stage of a build: whole trees by their sizes, known before anything runs.
+
+    ``stages``: for each an array (tiles, 6) of int32, as bvh_build.cu reads it. ``nodes``: binary nodes in all,
+    primitives included.
+    """
+
+    def __init__(self, sizes: np.ndarray):
+        self.stages: list[np.ndarray] = []
+        self.nodes = int(sizes.sum())
+        trees = np.flatnonzero(sizes)
+        left = sizes[trees].astype(np.int64)
+        quarterings = 0
+        while len(trees):
+            table, left, ended = self._stage(trees, left)
+            self.stages.append(table)
+            largest = int(table[:, 1].max(initial=1))
+            quarterings += 1 if not ended.all() else _quarterings(largest)
+            trees, left = trees[~ended], left[~ended]
+        if LEVELS * quarterings > STACK:
+            raise CapacityError("a tree would be deeper than walks allow", buffer="bvh", needed=quarterings, had=18)
+
+    def _stage(self, trees, left):
+        tiles = -(-left // TILE)
+        of_tree = np.repeat(np.arange(len(trees)), tiles)
+        number = np.arange(len(of_tree)) - np.repeat(np.cumsum(tiles) - tiles, tiles)
+        starts = np.cumsum(left) - left
+        table = np.zeros((len(of_tree), 6), np.int64)
+        table[:, 0] = starts[of_tree] + number * TILE
+        table[:, 1] = np.minimum(left[of_tree] - number * TILE, TILE)
+        last = tiles[of_tree] == 1
+        table[:, 2] = np.where(last, 1, -(-table[:, 1] // 4))
+        # clusters of trees that end here come last, so that the others stand side by side in the next stage
+        results = np.where(last, 0, table[:, 2])
+        table[:, 3] = np.cumsum(results) - results
+        table[last, 3] = results.sum() + np.arange(int(last.sum()))
+        made = table[:, 1] - table[:, 2]
+        table[:, 4] = self.nodes + np.cumsum(made) - made
+        self.nodes += int(made.sum())
+        table[:, 5] = np.where(last, trees[of_tree], -1)
+        after = np.bincount(of_tree, weights=table[:, 2], minlength=len(trees)).astype(np.int64)
+        return table.astype(np.int32), after, tiles == 1
+
+
+def pieces_of(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Trees cut into pieces of at most PIECE primitives: begin and size (pieces, 2), and a tree's first (trees+1,)."""
+    counts = -(-sizes // PIECE)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    tree = np.repeat(np.arange(len(sizes)), counts)
+    number = np.arange(len(tree)) - starts[tree]
+    begin = (np.cumsum(sizes) - sizes)[tree] + number * PIECE
+    size = np.minimum(sizes[tree] - number * PIECE, PIECE)
+    return np.stack([begin, size], axis=1).astype(np.int32), starts.astype(np.int32)
+
+
+def _quarterings(count: int) -> int:
+    times = 0
+    while count > 1:
+        count, times = -(-count // 4), times + 1
+    return times
+
+
+class BoxTrees:
+    """Trees over boxes that are given later: the memory, the launches that build and refit them, and their arrays.
+
+    ``lower``, ``upper``: (n, 3), read at every build and refit. ``groups`` (n,) or None: the tree of each box, of
+    ``count`` trees. ``packed``: numbers of a primitive that ``pack(order, packed)`` writes in the order of the leaves.
+    """
+
+    def __init__(self, lower, upper, groups, count: int, device, width: int = 6, pack=None):
+        self.lower, self.upper, self.device, self.count = lower, upper, device, count
+        n = self.size = len(lower)
+        dtype = self.dtype = lower.dtype
+        if n >= MOST_PRIMITIVES:
+            raise CapacityError("has too many boxes", buffer="bvh", needed=n, had=MOST_PRIMITIVES - 1)
+        host = np.zeros(n, np.int64) if groups is None else groups
+        sizes = np.bincount(host, minlength=count)
+        self._plan = Plan(sizes)
+        most = n // 4 + count
+        self.nodes = device.zeros(max(most, 1) * NODE_BYTES[dtype], np.uint8)
+        self.roots = device.asarray(np.full(count, -1, np.int32))
+        self.primitives = device.zeros(n, np.int32)
+        self.packed = device.zeros((n, width), dtype)
+        self.first_bad = device.zeros(1, np.int32)
+        self._build: list = []
+        self._refit: list = []
+        if n:
+            self._most_nodes = most
+            self._make_order(host, sizes, groups is None)
+            self._make_nodes()
+            self._make_refit(pack)
+
+    def _launch(self, name, arguments, *, worlds=None, items=None, scratch=0, lanes=LANES):
+        of_worlds = {"worlds": worlds, "scratch": scratch, "lanes": lanes} if worlds is not None else {"items": items}
+        precision = {"precision": self.dtype.name, "device": self.device}
+        return queries.kernel("bvh_build.cu", name).prepare(arguments, **of_worlds, **precision)
+
+    def _make_order(self, groups, sizes, single: bool) -> None:
+        """Primitives of each tree in the order of the Morton codes of their centres."""
+        device, n = self.device, self.size
+        member = device.asarray(np.argsort(groups, kind="stable").astype(np.int32))
+        tree_of = device.asarray(np.sort(groups).astype(np.int32))
+        piece, starts = (device.asarray(array) for array in pieces_of(sizes))
+        pieces, trees = len(piece), self.count
+        piece_extents, extents = device.empty((pieces, 6), self.dtype), device.empty((trees, 6), self.dtype)
+        bad = device.empty(pieces, np.int32)
+        boxes = {"member": member, "lower": self.lower, "upper": self.upper}
+        of_pieces = {"pieces": pieces, "count": n, "piece": piece, "extents": piece_extents, "bad": bad}
+        of_trees = {"trees": trees, "piece_start": starts, "piece_extents": piece_extents, "extents": extents}
+        first = {"groups": 1, "pieces": pieces, "bad": bad, "first": self.first_bad}
+        scratch = EXTENTS_SCRATCH * (self.dtype.itemsize + 4)
+        sums, means = device.empty((pieces, 3), np.int64), device.zeros((trees, 3), np.int64)
+        piece_tree = device.asarray(np.repeat(np.arange(trees), np.diff(pieces_of(sizes)[1])).astype(np.int32))
+        summed = {"pieces": pieces, "piece": piece, "piece_tree": piece_tree, "extents": extents, "sums": sums} | boxes
+        meant = {"trees": trees, "piece_start": starts, "sums": sums, "means": means}
+        meant |= {"sizes": device.asarray(sizes.astype(np.int32))}
+        tree_bits = (trees - 1).bit_length()
+        # few primitives are sorted finely, for what clusters in a corner; for many that would cost more than it saves
+        wide = n <= 1 << 18 or n > 1 << 21 or tree_bits > 2
+        bits = min(21 if n > 1 << 21 else 16, (64 - tree_bits) // 3) if wide else 10
+        keys = device.empty(n, np.uint64 if wide else np.uint32)
+        key_arguments = {"bits": bits, "tree_of": tree_of, "extents": extents, "keys": keys} | boxes
+        self._check = [
+            self._launch("bvh_piece_extents", of_pieces | boxes, worlds=pieces, scratch=scratch),
+            self._launch("bvh_first_bad", first, worlds=1),
+        ]
+        sort = RadixSort(keys, None if single else member, 3 * bits + tree_bits)
+        self._order = sort.sorted_values
+        self._build += [
+            *self._check,
+            self._launch("bvh_tree_extents", of_trees, worlds=trees, scratch=scratch),
+            self._launch("bvh_piece_sums", summed | {"means": None}, worlds=pieces, scratch=scratch),
+            self._launch("bvh_tree_means", meant | {"extents": None}, worlds=trees, scratch=scratch),
+            self._launch("bvh_piece_sums", summed | {"means": means}, worlds=pieces, scratch=scratch),
+            self._launch("bvh_tree_means", meant | {"extents": extents}, worlds=trees, scratch=scratch),
+            self._launch(f"bvh_keys_{64 if wide else 32}", key_arguments, items=n),
+            sort,
+        ]
+
+    def _make_nodes(self) -> None:
+        """Binary trees by merging, then nodes of eight."""
+        device, n, total, most = self.device, self.size, self._plan.nodes, self._most_nodes
+        children, infos = device.zeros((total, 2), np.int32), device.zeros(total, np.int32)
+        boxes, marks = device.zeros((total, 6), self.dtype), device.zeros(total, np.int32)
+        binary_root = device.asarray(np.full(self.count, -1, np.int32))
+        prepared = {"primitives": n, "order": self._order, "lower": self.lower, "upper": self.upper}
+        binary = {"children": children, "boxes": boxes, "marks": marks}
+        scratch = TILE * (15 * self.dtype.itemsize + 6 * 4)
+        clusters = None
+        for stage, table in enumerate(self._plan.stages):
+            results = device.empty(int(table[:, 2].sum()), np.int32)
+            arguments = {"tiles": len(table), "stage": stage, "tile": device.asarray(table), "clusters": clusters}
+            arguments |= {"clusters_out": results, "binary_root": binary_root, "infos": infos}
+            merge = self._launch("bvh_merge", prepared | binary | arguments, worlds=len(table), scratch=scratch)
+            self._build.append(merge)
+            clusters = results
+        places = ExclusiveScan(marks, pairs=True)
+        self._total = places.offsets[total:]
+        self._parent, self._inner, self._arrived = (device.zeros(most, np.int32) for _ in range(3))
+        source = device.zeros(most, np.int32)
+        shared = {"primitives": n, "order": self._order, "children": children, "marks": marks}
+        shared |= {"places": places.offsets, "source": source}
+        nodes = prepared | binary | shared | {"total": self._total, "node_bytes": self.nodes}
+        nodes |= {"parent": self._parent, "inner": self._inner}
+        roots = {"binary_root": binary_root, "places": places.offsets, "root": self.roots, "parent": self._parent}
+        self._build += [
+            places,
+            self._launch("bvh_leaves", shared | {"n": total, "leaf_primitive": self.primitives}, items=total),
+            self._launch("bvh_nodes", nodes | {"n": most}, items=most),
+            self._launch("bvh_roots", roots | {"n": self.count}, items=self.count),
+        ]
+
+    def _make_refit(self, pack) -> None:
+        boxes = {"leaf_primitive": self.primitives, "lower": self.lower, "upper": self.upper}
+        self._bounds = self.device.empty((self._most_nodes, 6), self.dtype)
+        arguments = {"most": self._most_nodes, "total": self._total, "node_bytes": self.nodes}
+        arguments |= {"parent": self._parent, "inner": self._inner, "arrived": self._arrived, "bounds": self._bounds}
+        scratch = 54 * self.dtype.itemsize + 64
+        if pack is None:
+            pack = self._launch("bvh_pack_boxes", boxes | {"n": self.size, "packed": self.packed}, items=self.size)
+        else:
+            pack = pack(self.primitives, self.packed)
+        refit = self._launch("bvh_refit", arguments | boxes, worlds=self._most_nodes, scratch=scratch, lanes=8)
+        self._refit = [refit, pack]
+
+    def build(self) -> None:
+        """Trees anew from the boxes as they are."""
+        for launch in self._build + self._refit:
+            launch()
+
+    def refit(self) -> None:
+        """The same trees with the boxes as they are."""
+        for launch in self._refit:
+            launch()
+
+    def check(self) -> None:
+        """Look for what is no box, as a build does: ``first_bad`` is then its index, or the number of boxes."""
+        for launch in self._check if self.size else ():
+            launch()
+
+    def turn(self, points):
+        """The order (n,) in which points are best worked: neighbours after one another. None where it does not matter:
+        few of them, a small tree, or several."""
+        if min(len(points), self.size) < WORTH_SORTING or self.count != 1:
+            return None
+        order = QueryOrder(self, points)
+        order()
+        return order.turn
+
+    def node_count(self) -> int:
+        """How many nodes there are. Waits for the device."""
+        return int(self._total[0]) >> 32 if self.size else 0
+
+    def arrays(self) -> dict:
+        """The arguments of a query's kernel."""
+        return {"nodes": self.nodes, "roots": self.roots, "primitives": self.primitives, "packed": self.packed}
+
+
+class QueryOrder:
+    """Sorts points along a Morton curve through one tree: after each call ``turn`` (n,) is their order."""
+
+    def __init__(self, trees: BoxTrees, points):
+        n, device = len(points), trees.device
+        keys = device.empty(n, np.uint32)
+        arguments = {"nodes": trees.nodes, "roots": trees.roots, "point": points}
+        arguments |= {"n": n, "bits": QUERY_BITS, "keys": keys}
+        kernel = queries.kernel("bvh_query.cu", "bvh_query_keys")
+        self._keys = kernel.prepare(arguments, items=n, precision=trees.dtype.name, device=device)
+        self._sort = RadixSort(keys, None, 3 * QUERY_BITS)
+        self.turn = self._sort.sorted_values
+
+    def __call__(self) -> None:
+        self._keys()
+        self._sort()
+
+
+class Bvh:
+    """A bounding volume hierarchy over boxes: ``sim.collision.Bvh(lower, upper)``.
+
+    ``lower``, ``upper``: corners of the boxes (n, 3) in m, float64 where one of them is, else float32. ``groups``
+    (n,) whole numbers: one tree for each of 0 .. groups.max() (or ``group_count``), all built together; queries name
+    theirs by ``group``. ``device``: that of the arrays.
+
+    The answers are those of testing every box, with ties broken by index: they depend neither on the tree nor on its
+    history. Raises ModelError, with the index, for boxes that are not finite or upside down; queries refuse what is
+    not finite likewise. The tree is built by merging neighbours in Morton order (Meister and Bittner, Parallel
+    Locally-Ordered Clustering, 2018), and packed into compressed nodes of eight (Ylitie, Karras and Laine, 2017).
+    """
+
+    def __init__(self, lower, upper, groups=None, group_count: int | None = None, device=None):
+        self.device = device = queries.device_for(lower, device)
+        self.dtype = dtype = queries.float_dtype(lower, upper)
+        self._lower = queries.vectors("lower", lower, dtype, device).copy()
+        self._upper = queries.vectors("upper", upper, dtype, device, len(self._lower)).copy()
+        groups, self.group_count = checked_groups(groups, group_count, len(self._lower), device)
+        self._trees = BoxTrees(self._lower, self._upper, groups, self.group_count, device)
+        self._trees.build()
+        self.check()
+
+    def __len__(self) -> int:
+        return len(self._lower)
+
+    def rebuild(self, lower, upper) -> None:
+        """Take other boxes, as many as before, and build the tree anew. May be captured (then ``check`` later)."""
+        self._take(lower, upper)
+        self._trees.build()
+        self.check()
+
+    def refit(self, lower, upper) -> None:
+        """Take other boxes, as many as before, and keep the tree's shape. May be captured (then ``check`` later)."""
+        self._take(lower, upper)
+        if modes.capture is None:
+            self._trees.check()
+        self._trees.refit()
+        self.check()
+
+    def _take(self, lower, upper) -> None:
+        n = len(self)
+        if n == 0:
+            return
+        lower = queries.vectors("lower", lower, self.dtype, self.device, n)
+        upper = queries.vectors("upper", upper, self.dtype, self.device, n)
+        arguments = {"lower": lower, "upper": upper, "lower_out": self._lower, "upper_out": self._upper}
+        queries.kernel("bvh_build.cu", "bvh_take").prepare(arguments, items=n, device=self.device)()
+
+    def check(self) -> None:
+        """Raise ModelError where the last build that looked found a box that is not finite or upside down.
+
+        Waits for the device; does nothing while a capture is on. Such boxes are in no answer.
+        """
+        if modes.capture is not None or len(self) == 0:
+            return
+        bad = int(self._trees.first_bad[0])
+        if bad < len(self):
+            low, high = self._lower[bad].tolist(), self._upper[bad].tolist()
+            raise ModelError(f"box {bad} is {low} to {high}: lower must be finite and nowhere above upper")
+
+    def arrays(self) -> dict:
+        """``nodes``, ``roots``, ``primitives``, ``packed``: what ``BvhView`` of bvh.h takes, with a width of 6."""
+        return self._trees.arrays()
+
+    # queries
+
+    def _prepare(self, name: str, count: int, dtype_arguments: dict, group):
+        tree = None if group is None else queries.indices("group", group, self.device, count, self.group_count)
+        if tree is None and self.group_count > 1:
+            raise ModelError(
+                f"this Bvh holds {self.group_count} groups: say which with group=, an index for each query"
+            )
+        arguments = self._trees.arrays() | dtype_arguments | {"n": count, "tree": tree}
+        kernel = queries.kernel("bvh_query.cu", name)
+        return kernel.prepare(arguments, items=count, precision=self.dtype.name, device=self.device)
+
+    def _lists(self, name: str, count: int, arguments: dict, group):
+        def prepare(offsets, counts, out):
+            more = {"offsets": offsets, "counts": counts, "out": out}
+            return self._prepare(name, count, arguments | more, group)
+
+        return queries.lists(prepare, count, self.device)
+
+    def _vectors(self, name: str, values, count: int | None = None):
+        return queries.vectors(name, values, self.dtype, self.device, count)
+
+    def _rays(self, origin, direction, max_distance):
+        origin = self._vectors("origin", origin)
+        direction = self._vectors("direction", direction, len(origin))
+        queries.require_directions("direction", direction)
+        farthest = queries.numbers("max_distance", max_distance, self.dtype, self.device, len(origin))
+        return {"origin": origin, "direction": direction, "max_distance": farthest}
+
+    def query_aabb(self, lower, upper, group=None):
+        """Boxes that meet the boxes (m, 3) to (m, 3), faces included: offsets (m+1,) int64, indices int32."""
+        lower = self._vectors("lower", lower)
+        upper = self._vectors("upper", upper, len(lower))
+        return self._lists("bvh_query_box", len(lower), {"lower": lower, "upper": upper}, group)
+
+    def query_sphere(self, center, radius, group=None):
+        """Boxes within ``radius`` (m,) or one number of ``center`` (m, 3): offsets (m+1,) int64, indices int32."""
+        center = self._vectors("center", center)
+        radius = queries.numbers("radius", radius, self.dtype, self.device, len(center))
+        return self._lists("bvh_query_sphere", len(center), {"center": center, "radius": radius}, group)
+
+    def query_ray(self, origin, direction, max_distance=NO_FARTHEST, group=None):
+        """Boxes that rays meet at origin + t direction, 0 <= t <= max_distance: offsets (m+1,) int64, indices int32."""
+        rays = self._rays(origin, direction, max_distance)
+        return self._lists("bvh_query_ray", len(rays["origin"]), rays, group)
+
+    def ray_first(self, origin, direction, max_distance=NO_FARTHEST, group=None):
+        """The box that each ray enters first: index (m,) int32, -1 for none, and t (m,), infinite for none.
+
+        t is 0 where the ray begins inside; of boxes entered at the same t it is that with the least index.
+        """
+        return self._first(origin, direction, max_distance, group, False)
+
+    def ray_any(self, origin, direction, max_distance=NO_FARTHEST, group=None):
+        """Whether each ray meets a box at all: (m,) bool."""
+        return self._first(origin, direction, max_distance, group, True)[0] == 0
+
+    def _first(self, origin, direction, max_distance, group, any_hit: bool):
+        rays = self._rays(origin, direction, max_distance)
+        count = len(rays["origin"])
+        index, distance = self.device.empty(count, np.int32), self.device.empty(count, self.dtype)
+        outputs = {"any": int(any_hit), "index": index, "distance": distance}
+        if count:
+            self._prepare("bvh_ray_first", count, rays | outputs, group)()
+        return index, distance
+
+    def nearest(self, points, k: int = 1, max_distance=NO_FARTHEST, group=None):
+        """The k boxes nearest to ``points`` (m, 3): index (m, k) int32 and distance (m, k), nearest first.
+
+        Order is by (distance, index); the distance from inside a box is 0. Where fewer are within ``max_distance``, -1
+        and infinity.
+        """
+        if isinstance(k, bool) or not hasattr(k, "__index__") or k < 1:
+            raise ModelError(f"k must be a whole number, 1 or more, got {k!r}")
+        points = self._vectors("points", points)
+        count = len(points)
+        farthest = queries.numbers("max_distance", max_distance, self.dtype, self.device, count)
+        index, distance = self.device.empty((count, int(k)), np.int32), self.device.empty((count, int(k)), self.dtype)
+        turn = self._trees.turn(points)
+        outputs = {"k": int(k), "index": index, "distance": distance, "turn": turn}
+        if count:
+            self._prepare("bvh_nearest", count, {"point": points, "max_distance": farthest} | outputs, group)()
+        return index, distance
+
+
+def checked_groups(groups, group_count, count: int, device):
+    """Groups (count,) as int64 on the host or None, and how many there are."""
+    if groups is None:
+        if group_count not in (None, 1):
+            raise ModelError(f"group_count={group_count} needs groups: the group of each box")
+        return None, 1
+    modes.refuse_while_capturing("a structure with groups was made")
+    groups = np.asarray(groups.get() if hasattr(groups, "get") else groups)
+    if groups.shape != (count,) or groups.dtype.kind not in "iu":
+        raise ModelError(f"groups must be whole numbers of shape ({count},), got {groups.dtype} {groups.shape}")
+    most = int(groups.max(initial=-1)) + 1
+    group_count = max(most, 1) if group_count is None else int(group_count)
+    if groups.min(initial=0) < 0 or most > group_count:
+        index = int(((groups < 0) | (groups >= group_count)).argmax())
+        raise ModelError(f"groups[{index}] is {groups[index]}; it must be 0 to {group_count - 1}")
+    return groups.astype(np.int64), group_count

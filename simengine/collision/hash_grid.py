@@ -1,0 +1,181 @@
+"""Neighbours of points through a grid of cells (kernels_cuda/hash_grid.h, hash_grid.cu)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from simengine.collision import queries
+from simengine.collision.bvh import EXTENTS_SCRATCH, checked_groups
+from simengine.collision.sort import KeyStarts, RadixSort, tile_launch
+from simengine.errors import ModelError
+from simengine.runtime import modes
+
+LAYOUT_BYTES = {np.dtype(np.float32): 64, np.dtype(np.float64): 104}
+"""sizeof(GridLayout)."""
+
+TILE = 1024
+MOST_BITS = 24
+
+
+class HashGrid:
+    """Points sorted by cells: ``grid = sim.collision.HashGrid(cell_size); grid.build(points)``.
+
+    ``cell_size`` in m, best about the radius of the queries (any radius gives the right answer). Points may lie
+    anywhere: the cells begin at the least coordinates, whatever they are. ``period``: lengths in m of a periodic box
+    from the origin along x, y, z, 0 or None for an axis that does not repeat; of a point's images the nearest counts.
+
+    ``build`` may be called again with other points, and within ``sim.capture`` with as many points as before.
+    Answers do not depend on cells or order: lists are in ascending index order. Raises ModelError for a cell size or
+    period that is not positive and finite, and for points that are not finite, with their index.
+    """
+
+    def __init__(self, cell_size: float, period=None):
+        self.cell_size = _positive("cell_size", cell_size)
+        period = (0, 0, 0) if period is None else tuple(0 if length is None else length for length in period)
+        if len(period) != 3:
+            raise ModelError(f"period must be three lengths, got {period}")
+        self.period = tuple(0.0 if length == 0 else _positive("period", length) for length in period)
+        self._points = None
+
+    def __len__(self) -> int:
+        return 0 if self._points is None else len(self._points)
+
+    def build(self, points, groups=None, group_count: int | None = None, device=None) -> None:
+        """Sort ``points`` (n, 3) in m into the grid; they are copied.
+
+        ``groups`` (n,) whole numbers of 0 .. group_count-1: points have neighbours in their own group only (a world,
+        say). Within ``sim.capture``: as many points, on the same device, in the same precision, and no other groups
+        than before (``groups`` is left out then).
+        """
+        device = queries.device_for(points, device)
+        dtype = queries.float_dtype(points)
+        points = queries.vectors("points", points, dtype, device)
+        if modes.capture is None:
+            self._prepare(points, groups, group_count, dtype, device)
+        elif self._points is None or points.shape != self._points.shape or groups is not None:
+            raise ModelError("within sim.capture build takes as many points as before, and no groups")
+        if len(self):
+            take = {"points": points, "kept": self._points}
+            queries.kernel("hash_grid.cu", "grid_take").prepare(take, items=len(points), device=device)()
+            for launch in self._launches:
+                launch()
+
+    def _prepare(self, points, groups, group_count, dtype, device) -> None:
+        """Memory and launches, made anew where the points differ in number, precision, device or groups."""
+        n = len(points)
+        groups, group_count = checked_groups(groups, group_count, n, device)
+        same = self._points is not None and len(self) == n and self.dtype == dtype and self.device is device
+        if same and groups is None and self._groups is None:
+            return
+        self.device, self.dtype, self.group_count = device, dtype, group_count
+        self._groups = None if groups is None else device.asarray(groups, np.int32)
+        self._points = device.empty((n, 3), dtype)
+        self._layout = device.zeros(LAYOUT_BYTES[dtype], np.uint8)
+        self._first_bad = device.zeros(1, np.int32)
+        self._sorted = device.empty((3, n), dtype)
+        self._sorted_group = None if groups is None else device.empty(n, np.int32)
+        self._launches = self._make_launches(n) if n else []
+
+    def _make_launches(self, n: int) -> list:
+        device, dtype = self.device, self.dtype
+        bits = min(MOST_BITS, max(4, (2 * n - 1).bit_length()))
+        group_bits = (self.group_count - 1).bit_length()
+        tile = max(TILE, -(-n // 4096))
+        tiles = -(-n // tile)
+        extents, bad = device.empty((tiles, 6), dtype), device.empty(tiles, np.int32)
+        keys = device.empty(n, np.uint32)
+        of_tiles = {"tiles": tiles, "count": n, "extents": extents, "bad": bad}
+        layout = of_tiles | {"groups": 1, "bits": bits, "group_bits": group_bits, "cell": self.cell_size}
+        layout |= dict(zip(("period_x", "period_y", "period_z"), self.period, strict=True))
+        layout |= {"layout": self._layout, "first_bad": self._first_bad}
+        points = {"layout": self._layout, "points": self._points, "groups": self._groups}
+        sort = RadixSort(keys, None, bits)
+        starts = KeyStarts(sort.sorted_keys, 1 << bits)
+        self._order, self._starts = sort.sorted_values, starts.starts
+        gather = points | {"order": self._order, "sorted": self._sorted, "sorted_group": self._sorted_group}
+
+        def items(name, arguments):
+            kernel = queries.kernel("hash_grid.cu", name)
+            return kernel.prepare(arguments, items=n, precision=dtype.name, device=device)
+
+        scratch = EXTENTS_SCRATCH * (dtype.itemsize + 4)
+        tile_arguments = of_tiles | {"tile": tile, "points": self._points}
+        return [
+            tile_launch("grid_tile_extents", tile_arguments, tiles, scratch, device, "hash_grid.cu"),
+            tile_launch("grid_layout", layout, 1, scratch, device, "hash_grid.cu"),
+            items("grid_keys", points | {"keys": keys}),
+            sort,
+            starts,
+            items("grid_gather", gather),
+        ]
+
+    def check(self) -> None:
+        """Raise ModelError where the last build found a point that is not finite (builds that were captured do not
+        look). Such points are nobody's neighbours. Waits for the device."""
+        if len(self) and (bad := int(self._first_bad[0])) < len(self):
+            raise ModelError(f"points[{bad}] is {self._points[bad].tolist()}; coordinates must be finite")
+
+    def arrays(self) -> dict:
+        """What ``grid_view`` of hash_grid.h takes, by name, for kernels of your own: layout, starts, order, sorted,
+        sorted_group (None without groups) and count. They stay the same arrays while the number of points does."""
+        if not len(self):
+            raise ModelError("the grid holds no points yet: call build(points) first")
+        arrays = {"layout": self._layout, "starts": self._starts, "order": self._order, "sorted": self._sorted}
+        return arrays | {"sorted_group": self._sorted_group, "count": len(self)}
+
+    def count(self, points=None, radius=None, groups=None):
+        """How many points are within ``radius`` of each of ``points``, as in ``neighbors``: (m,) int32."""
+        arguments, count = self._query_arguments(points, radius, groups)
+        counts = self.device.zeros(count, np.int32)
+        if count and len(self):
+            self._prepare_query(count, arguments | {"offsets": None, "counts": counts, "out": None})()
+        return counts
+
+    def neighbors(self, points=None, radius=None, groups=None):
+        """The points of the grid within ``radius`` (m, or (m,) for each) of each of ``points`` (m, 3).
+
+        Returns offsets (m+1,) int64 and indices int32, ascending for each point: a point of the grid is in its own
+        list. ``points`` None: those of the grid, in their own groups. ``radius`` None: the cell size. ``groups``:
+        the group of each of ``points``, where the grid has groups. Waits for the device to learn how many there are.
+        """
+        arguments, count = self._query_arguments(points, radius, groups)
+        if not len(self):
+            return self.device.zeros(count + 1, np.int64), self.device.empty(0, np.int32)
+
+        def prepare(offsets, counts, out):
+            return self._prepare_query(count, arguments | {"offsets": offsets, "counts": counts, "out": out})
+
+        return queries.lists(prepare, count, self.device)
+
+    def _query_arguments(self, points, radius, groups) -> tuple[dict, int]:
+        if self._points is None:
+            raise ModelError("the grid holds no points yet: call build(points) first")
+        own = points is None
+        points = self._points if own else queries.vectors("points", points, self.dtype, self.device)
+        count = len(points)
+        radius = queries.numbers("radius", self.cell_size if radius is None else radius, self.dtype, self.device, count)
+        if groups is not None:
+            groups = queries.indices("groups", groups, self.device, count, self.group_count)
+        elif own:
+            groups = self._groups
+        elif self._groups is not None:
+            raise ModelError("the grid has groups: give the group of each point with groups=")
+        turn = self._order if own and len(self) else None
+        return {"point": points, "radius": radius, "group": groups, "turn": turn}, count
+
+    def _prepare_query(self, count: int, arguments: dict):
+        arguments = self.arrays() | arguments | {"n": count}
+        kernel = queries.kernel("hash_grid.cu", "grid_query")
+        return kernel.prepare(arguments, items=count, precision=self.dtype.name, device=self.device)
+
+
+def _positive(name: str, value) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ModelError(f"{name} must be a number, got {type(value).__name__}") from None
+    if not (math.isfinite(number) and number > 1e-18):
+        raise ModelError(f"{name} must be positive and finite (above 1e-18 m), got {number}")
+    return number

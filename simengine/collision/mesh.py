@@ -1,0 +1,381 @@
+"""Triangle meshes for queries: rays, closest points, inside or outside (kernels_cuda/mesh_query.h, mesh_query.cu)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from simengine.collision import queries
+from simengine.collision.bvh import BoxTrees
+from simengine.collision.sort import KeyStarts, RadixSort
+from simengine.errors import ModelError
+from simengine.runtime import modes
+
+SIGNS = {"none": 0, "normal": 1, "winding": 2}
+
+
+@dataclass(frozen=True)
+class RayHits:
+    """What rays met first: ``t`` (n,), infinite for none; ``point`` (n, 3) in m, NaN for none; ``normal`` (n, 3) of the
+    face, zero for none; ``face`` (n,) int32, -1 for none; ``uv`` (n, 2): the point is a + u (b - a) + v (c - a)."""
+
+    t: object
+    point: object
+    normal: object
+    face: object
+    uv: object
+
+
+@dataclass(frozen=True)
+class ClosestPoints:
+    """Closest points: ``distance`` (n,) in m, negative inside, infinite where nothing is near enough; ``point`` (n, 3);
+    ``normal`` (n, 3) of the face; ``face`` (n,) int32, -1 for none; ``uv`` (n, 2) as in RayHits."""
+
+    distance: object
+    point: object
+    normal: object
+    face: object
+    uv: object
+
+
+class Mesh:
+    """A triangle mesh that answers queries: ``sim.collision.Mesh(vertices, faces)``.
+
+    ``vertices`` (v, 3) in m; ``faces`` (f, 3) vertex indices, counter-clockwise seen from outside; ``velocities``
+    (v, 3) of the vertices, optional. ``precision``: "float32" or "float64", by default that of the vertices. The mesh
+    is kept about ``center``, the middle of its bounds (float64), and points are brought there in float64: give far-away
+    points as float64 and a float32 mesh keeps its digits. Answers have the precision of the points given. (A mesh below
+    0.2 mm or above 1,000 km is kept times a power of two, ``scale``.)
+
+    Triangles without area are met by no ray, but have closest points. Ties are broken by the face's index: no answer
+    depends on the tree. Raises ModelError for wrong shapes, numbers that are not finite, indices that lead nowhere.
+    """
+
+    def __init__(self, vertices, faces, velocities=None, precision: str | None = None, device=None):
+        self.device = device = queries.device_for(vertices, device)
+        if precision not in (None, "float32", "float64"):
+            raise ModelError(f'precision must be "float32" or "float64", got {precision!r}')
+        given = queries.vectors("vertices", vertices, queries.float_dtype(vertices), device)
+        self.dtype = np.dtype(precision) if precision else given.dtype
+        self.faces = _faces(faces, len(given), device)
+        self.center, self.scale = _middle_and_scale(given)
+        self._vertices = self._local(given)
+        shape = (len(self.faces), 3)
+        self._lower, self._upper = device.empty(shape, self.dtype), device.empty(shape, self.dtype)
+        corners = {"faces": self.faces, "vertices": self._vertices}
+        self._bounds = self._prepare(
+            "triangle_bounds", shape[0], corners | {"lower": self._lower, "upper": self._upper}
+        )
+        self._bounds()
+
+        def pack(primitives, packed):
+            return self._prepare("pack_triangles", shape[0], corners | {"primitives": primitives, "packed": packed})
+
+        self._trees = BoxTrees(self._lower, self._upper, None, 1, device, 9, pack)
+        self._trees.build()
+        self._velocities = device.zeros(given.shape, self.dtype)
+        if velocities is not None:
+            self._take_velocities(velocities)
+
+    def __repr__(self) -> str:
+        return f"<Mesh of {len(self._vertices)} vertices and {len(self.faces)} faces, {self.dtype} on {self.device}>"
+
+    @property
+    def vertices(self):
+        """The vertices (v, 3) in m, as they are now; a copy."""
+        return self._world(self._vertices, self.dtype)
+
+    def arrays(self) -> dict:
+        """``nodes``, ``roots``, ``primitives``, ``packed``: what ``BvhView`` of bvh.h takes, with a width of 9.
+
+        They hold the mesh about ``center``, times ``scale``. mesh_query.h has the queries.
+        """
+        return self._trees.arrays()
+
+    # moving
+
+    def refit(self, vertices, velocities=None) -> None:
+        """Move the vertices (v, 3), keeping faces and the tree's shape; may be captured.
+
+        Vertices of a capture are of the mesh's dtype or float64. The center stays: where a mesh moves far from it, make
+        a new one.
+        """
+        self._move(vertices)
+        self._trees.refit()
+        if velocities is not None:
+            self._take_velocities(velocities)
+
+    def rebuild(self, vertices, velocities=None) -> None:
+        """As ``refit``, with the tree built anew: for vertices that moved far against each other; may be captured."""
+        self._move(vertices)
+        self._trees.build()
+        if velocities is not None:
+            self._take_velocities(velocities)
+
+    def _move(self, vertices) -> None:
+        vertices = queries.vectors("vertices", vertices, self._given_dtype(vertices), self.device, len(self._vertices))
+        self._center_into(vertices, self._vertices)
+        self._bounds()
+
+    def _take_velocities(self, velocities) -> None:
+        given = queries.vectors("velocities", velocities, self.dtype, self.device, len(self._vertices))
+        self._coordinates("center_points", given, self._velocities, np.zeros(3), 1.0)
+
+    # rays
+
+    def ray_cast(self, origin, direction, max_distance=np.inf) -> RayHits:
+        """The first face that each ray origin + t direction, 0 <= t <= max_distance, meets, from either side.
+
+        ``origin``, ``direction`` (n, 3); ``max_distance`` one number or (n,), in units of the direction's length. A ray
+        through an edge or a vertex of a surface without holes meets it once (Woop, Benthin and Wald,
+        Watertight Ray/Triangle Intersection, 2013, with exact signs). Of faces met at the same t it is the first.
+        """
+        rays, count, dtype = self._rays(origin, direction, max_distance)
+        out = self._outputs(count, t=(), face=None, uv=(2,), point=(3,), normal=(3,))
+        self._query("mesh_ray_cast", count, rays | out)
+        return RayHits(**self._finished(out, dtype, "point"))
+
+    def ray_any(self, origin, direction, max_distance=np.inf):
+        """Whether each ray meets a face at all: (n,) bool."""
+        rays, count, _ = self._rays(origin, direction, max_distance)
+        hits = self.device.empty(count, np.bool_)
+        self._query("mesh_ray_any", count, rays | {"hits": hits})
+        return hits
+
+    def ray_all(self, origin, direction, max_distance=np.inf):
+        """All faces that each ray meets: offsets (n+1,) int64 and faces int32, ascending for each ray."""
+        rays, count, _ = self._rays(origin, direction, max_distance)
+
+        def prepare(offsets, counts, out):
+            lists = {"offsets": offsets, "counts": counts, "out": out}
+            return self._prepare("mesh_ray_all", count, self._trees.arrays() | rays | lists)
+
+        return queries.lists(prepare, count, self.device)
+
+    def _rays(self, origin, direction, max_distance):
+        dtype = self._given_dtype(origin)
+        origin = queries.vectors("origin", origin, dtype, self.device)
+        direction = queries.vectors("direction", direction, self.dtype, self.device, len(origin))
+        queries.require_directions("direction", direction)
+        farthest = queries.numbers("max_distance", max_distance, self.dtype, self.device, len(origin))
+        if self.scale != 1:
+            direction = direction * self.dtype.type(self.scale)
+        rays = {"origin": self._local(origin), "direction": direction, "max_distance": farthest}
+        return rays, len(origin), dtype
+
+    # points
+
+    def closest_point(self, points, max_distance=np.inf, sign: str | None = None) -> ClosestPoints:
+        """The closest point of the surface to each of ``points`` (n, 3), and the signed distance.
+
+        ``sign``: "normal" by angle-weighted normals (Baerentzen and Aanaes, 2005), right for closed surfaces
+        that do not cross themselves; "winding" by the winding number, for any mesh; "none". By default "normal" where
+        the mesh is closed, else "winding". Of points equally close it is that on the first face.
+        """
+        if sign is None:
+            sign = "normal" if self.is_closed else "winding"
+        if sign not in SIGNS:
+            raise ModelError(f'sign must be "normal", "winding", "none" or None, got {sign!r}')
+        dtype = self._given_dtype(points)
+        points = queries.vectors("points", points, dtype, self.device)
+        count = len(points)
+        farthest = queries.numbers("max_distance", max_distance, self.dtype, self.device, count)
+        out = self._outputs(count, distance=(), face=None, uv=(2,), closest=(3,), normal=(3,))
+        farthest = farthest * self.dtype.type(self.scale)
+        arguments = {"faces": self.faces, "vertices": self._vertices, "sign": SIGNS[sign], "max_distance": farthest}
+        arguments |= self._topology if sign == "normal" else dict.fromkeys(("welded", "corner_start", "corner"))
+        arguments |= self._boundary_arguments(sign == "winding")
+        points = self._local(points)
+        self._query("mesh_closest", count, arguments | {"point": points, "turn": self._trees.turn(points)} | out)
+        out["point"] = out.pop("closest")
+        out["distance"] = out["distance"] / self.dtype.type(self.scale)
+        return ClosestPoints(**self._finished(out, dtype, "point"))
+
+    def farthest_point(self, points):
+        """The vertex of a face that is farthest from each of ``points`` (n, 3): vertex (n,) int32, distance (n,) in m.
+
+        Of vertices equally far it is the first; -1 and minus infinity where the mesh has no faces.
+        """
+        dtype = self._given_dtype(points)
+        points = queries.vectors("points", points, dtype, self.device)
+        out = self._outputs(len(points), vertex=None, distance=())
+        self._query("mesh_farthest", len(points), {"faces": self.faces, "point": self._local(points)} | out)
+        distance = out["distance"] / self.dtype.type(self.scale)
+        return out["vertex"], distance.astype(dtype, copy=False)
+
+    def winding_number(self, points):
+        """How often the surface winds round each of ``points`` (n, 3): 1 inside, 0 outside of a closed surface.
+
+        Between for a surface with holes (Jacobson, Kavan and Sorkine-Hornung, 2013). Exact but for rounding: crossings
+        of a ray, and the solid angle of what would close the boundary; time grows with the number of boundary edges.
+        """
+        dtype = self._given_dtype(points)
+        points = queries.vectors("points", points, dtype, self.device)
+        number = self.device.empty(len(points), self.dtype)
+        arguments = {"vertices": self._vertices, "point": self._local(points), "number": number}
+        self._query("mesh_winding", len(points), arguments | self._boundary_arguments(True))
+        return number
+
+    def contains(self, points):
+        """Whether each of ``points`` (n, 3) is inside, (n,) bool: the winding number is above 1/2 or, where the faces
+        are turned the other way round, below -1/2."""
+        return abs(self.winding_number(points)) > 0.5
+
+    # faces
+
+    def position_at(self, face, uv):
+        """Points (n, 3) at coordinates ``uv`` (n, 2) of ``face`` (n,), as in RayHits; zero for face -1."""
+        out = self._interpolate(self._vertices, face, uv)
+        missing = self.device.asarray(face, np.int32).reshape(-1) < 0
+        world = self._world(out, self.dtype)
+        world[missing] = 0
+        return world
+
+    def velocity_at(self, face, uv):
+        """Velocities (n, 3) in m/s at such points, of the velocities given last (zero if none were)."""
+        return self._interpolate(self._velocities, face, uv)
+
+    def _interpolate(self, values, face, uv):
+        face = self.device.asarray(face, np.int32).reshape(-1)
+        uv = self.device.asarray(uv, self.dtype).reshape(-1, 2)
+        out = self.device.empty((len(face), 3), self.dtype)
+        if len(uv) != len(face) or (len(face) and int(face.max()) >= len(self.faces)):
+            raise ModelError(f"face must name faces 0 to {len(self.faces) - 1} (or -1), with one row of uv each")
+        arguments = {"faces": self.faces, "values": values, "face": face, "uv": uv, "out": out}
+        if len(face):
+            self._prepare("mesh_interpolate", len(face), arguments)()
+        return out
+
+    # what is made when it is first needed
+
+    @cached_property
+    def _welded(self) -> np.ndarray:
+        """Faces (f, 3) on the host by the first vertex at each place: files repeat vertices for each triangle."""
+        modes.refuse_while_capturing("the neighbourhood of a mesh was made")
+        vertices, faces = _host(self._vertices), _host(self.faces)
+        if not len(vertices):
+            return faces
+        rows = np.ascontiguousarray(vertices + 0.0)
+        whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * 3))).reshape(-1)
+        _, first, place = np.unique(whole, return_index=True, return_inverse=True)
+        return first[place.reshape(-1)].astype(np.int32)[faces]
+
+    @cached_property
+    def _topology(self) -> dict:
+        """Faces by welded vertices and the corners round each vertex."""
+        device = self.device
+        welded = device.asarray(self._welded)
+        sort = RadixSort(welded.reshape(-1).astype(np.uint32))
+        sort()
+        starts = KeyStarts(sort.sorted_keys, len(self._vertices))
+        starts()
+        return {"welded": welded, "corner_start": starts.starts, "corner": sort.sorted_values}
+
+    @cached_property
+    def _boundary(self) -> tuple[np.ndarray, np.ndarray]:
+        """Edges (e, 2) that are used in one sense more often than in the other, and how much more (e,)."""
+        faces = self._welded.astype(np.int64)
+        faces = faces[(faces != np.roll(faces, 1, axis=1)).all(axis=1)]
+        start, end = faces.reshape(-1), np.roll(faces, -1, axis=1).reshape(-1)
+        low, high = np.minimum(start, end), np.maximum(start, end)
+        edges, place = np.unique(low * max(len(self._vertices), 1) + high, return_inverse=True)
+        balance = np.bincount(place.reshape(-1), weights=np.where(start < end, 1, -1), minlength=len(edges))
+        open_ = np.flatnonzero(balance)
+        pairs = np.stack(np.divmod(edges[open_], max(len(self._vertices), 1)), axis=1)
+        pairs[balance[open_] < 0] = pairs[balance[open_] < 0][:, ::-1]
+        return pairs.astype(np.int32), np.abs(balance[open_]).astype(np.int32)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether every edge is used as often in one sense as in the other: the surface has no boundary."""
+        return len(self._boundary[0]) == 0
+
+    @cached_property
+    def _boundary_arrays(self) -> dict:
+        edges, weights = (self.device.asarray(array) for array in self._boundary)
+        return {"boundary_count": len(weights), "boundary_edge": edges, "boundary_weight": weights}
+
+    def _boundary_arguments(self, wanted: bool) -> dict:
+        return (
+            self._boundary_arrays if wanted else {"boundary_count": 0, "boundary_edge": None, "boundary_weight": None}
+        )
+
+    # coordinates and launches
+
+    def _given_dtype(self, points) -> np.dtype:
+        dtype = getattr(points, "dtype", None)
+        return dtype if dtype in (np.float32, np.float64) else self.dtype
+
+    def _coordinates(self, name: str, points, out, center, scale: float, dtype=None) -> None:
+        """Center or restore points; ``dtype``: of those in world coordinates."""
+        width = (dtype or points.dtype).itemsize * 8
+        x, y, z = (float(c) for c in center)
+        arguments = {"points": points, "x": x, "y": y, "z": z, "scale": scale, "out": out}
+        if len(points):
+            self._prepare(f"{name}_{width}", len(points), arguments)()
+
+    def _center_into(self, points, out) -> None:
+        self._coordinates("center_points", points, out, self.center, self.scale)
+
+    def _local(self, points):
+        out = self.device.empty(points.shape, self.dtype)
+        self._center_into(points, out)
+        if self.scale != 1:
+            queries.require_numbers("points, in units of the mesh's size,", out)
+        return out
+
+    def _world(self, points, dtype):
+        out = self.device.empty(points.shape, dtype)
+        self._coordinates("restore_points", points, out, self.center, self.scale, np.dtype(dtype))
+        return out
+
+    def _outputs(self, count: int, **shapes) -> dict:
+        return {
+            name: self.device.empty((count, *(shape or ())), np.int32 if shape is None else self.dtype)
+            for name, shape in shapes.items()
+        }
+
+    def _finished(self, out: dict, dtype, point: str) -> dict:
+        out[point] = self._world(out[point], dtype)
+        return {
+            name: array if array.dtype == np.int32 else array.astype(dtype, copy=False) for name, array in out.items()
+        }
+
+    def _prepare(self, name: str, count: int, arguments: dict):
+        kernel = queries.kernel("mesh_query.cu", name)
+        return kernel.prepare(arguments | {"n": count}, items=count, precision=self.dtype.name, device=self.device)
+
+    def _query(self, name: str, count: int, arguments: dict) -> None:
+        if count:
+            self._prepare(name, count, self._trees.arrays() | arguments)()
+
+
+def _faces(faces, vertices: int, device):
+    """Checked faces (f, 3) int32 on the device."""
+    host = _host(faces)
+    if host.size == 0:
+        host = np.zeros((0, 3), np.int32)
+    if host.ndim != 2 or host.shape[1] != 3 or host.dtype.kind not in "iu":
+        raise ModelError(f"faces must be whole numbers of shape (f, 3), got {host.dtype} {host.shape}")
+    wrong = ((host < 0) | (host >= vertices)).any(axis=1)
+    if wrong.any():
+        index = int(wrong.argmax())
+        raise ModelError(f"faces[{index}] is {host[index].tolist()}; there are {vertices} vertices, counted from 0")
+    return device.asarray(host.astype(np.int32))
+
+
+def _host(array) -> np.ndarray:
+    return np.asarray(array.get() if hasattr(array, "get") else array)
+
+
+def _middle_and_scale(points) -> tuple[np.ndarray, float]:
+    """The middle of the bounds (float64, host), and a power of two that brings their size into a middle range."""
+    if not len(points):
+        return np.zeros(3), 1.0
+    low, high = _host(points.min(axis=0)).astype(np.float64), _host(points.max(axis=0)).astype(np.float64)
+    size = float((high - low).max())
+    ordinary = size == 0 or 2.0**-12 <= size <= 2.0**20
+    return 0.5 * low + 0.5 * high, 1.0 if ordinary else 2.0 ** -math.frexp(size)[1]

@@ -1,0 +1,254 @@
+"""Distance fields: closed forms, interpolation, surfaces and files."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+
+import numpy as np
+import pytest
+import trimesh
+
+import simengine as sim
+from simengine.collision.mesh import Mesh
+from simengine.collision.sdf import SDF
+from simengine.errors import AssetError, CapacityError, ModelError
+from simengine.npz import write_npz
+
+SHAPES = {
+    "sphere": (SDF.sphere(0.4), trimesh.creation.icosphere(subdivisions=5, radius=0.4)),
+    "box": (SDF.box(0.3, 0.2, 0.4), trimesh.creation.box((0.6, 0.4, 0.8))),
+    "capsule": (SDF.capsule(0.2, 0.3), trimesh.creation.capsule(0.6, 0.2, count=(96, 96))),
+    "cylinder": (SDF.cylinder(0.3, 0.4), trimesh.creation.cylinder(0.3, 0.8, sections=400)),
+    "cone": (SDF.cone(0.3, 0.4), trimesh.creation.cone(0.3, 0.8, sections=400)),
+    "torus": (SDF.torus(0.5, 0.2), trimesh.creation.torus(0.5, 0.2, major_sections=300, minor_sections=150)),
+}
+
+
+def shape(name: str):
+    """The closed form, and a fine mesh of the shape in the same place."""
+    form, mesh = SHAPES[name]
+    if name == "cone":  # trimesh's stands on its base
+        mesh = mesh.copy()
+        mesh.apply_translation([0, 0, -0.4])
+    return form, mesh
+
+
+def surface(field: SDF, level: float = 0.0) -> trimesh.Trimesh:
+    vertices, faces = (sim.to_numpy(array) for array in field.marching_cubes(level))
+    return trimesh.Trimesh(vertices, faces, process=False)
+
+
+# closed forms
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_closed_forms_are_the_distance_to_a_fine_mesh(name, device):
+    form, mesh = shape(name)
+    points = np.random.default_rng(1).uniform(-0.9, 0.9, (2000, 3))
+    expected = Mesh(mesh.vertices, mesh.faces).closest_point(points, sign="winding").distance
+    tolerance = 1e-12 if name == "box" else 4e-4  # the chords of the mesh
+    assert np.abs(sim.to_numpy(form.sample(device.asarray(points))) - expected).max() < tolerance
+
+
+@pytest.mark.parametrize("name", [*SHAPES, "plane"])
+def test_closed_forms_change_by_the_way_moved(name):
+    form = SDF.plane() if name == "plane" else SHAPES[name][0]
+    points, step = np.random.default_rng(2).uniform(-0.9, 0.9, (2000, 3)), 1e-6
+    moves = step * np.eye(3)
+    slope = np.stack([(form.sample(points + m) - form.sample(points - m)) / (2 * step) for m in moves], axis=1)
+    size = np.linalg.norm(slope, axis=1)
+    assert np.median(np.abs(size - 1)) < 1e-8 and size.max() < 1 + 1e-6
+
+
+def test_sizes_of_closed_forms_must_be_positive():
+    with pytest.raises(ModelError, match="positive"):
+        SDF.box(1, 0, 1)
+    with pytest.raises(ModelError, match="a plane has no end"):
+        SDF.plane().to_grid(0.1)
+
+
+# interpolation
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-5), ("float64", 1e-13)])
+def test_a_linear_field_comes_back_with_its_gradient(precision, tolerance, device):
+    slope = np.array([1.0, -2, 3])
+    field = SDF.from_function(
+        lambda points: points @ device.asarray(slope) + 0.5,
+        [-1, -1, -1],
+        [1, 1.5, 1],
+        0.1,
+        sparse=False,
+        precision=precision,
+        device=device,
+    )
+    points = np.random.default_rng(3).uniform(-1, 1, (500, 3))
+    value, gradient = (sim.to_numpy(array) for array in field.sample_with_gradient(device.asarray(points)))
+    assert np.abs(value - (points @ slope + 0.5)).max() < tolerance
+    assert np.abs(gradient - slope).max() < 20 * tolerance
+
+
+def test_the_gradient_is_the_derivative_of_the_sample():
+    field = SHAPES["torus"][0].to_grid(0.03, precision="float64")
+    points, step = np.random.default_rng(4).uniform(-1.3, 1.3, (3000, 3)), 1e-7
+    moves = step * np.eye(3)
+    slope = np.stack([(field.sample(points + m) - field.sample(points - m)) / (2 * step) for m in moves], axis=1)
+    wrong = np.abs(field.gradient(points) - slope).max(axis=1)
+    assert np.mean(wrong > 1e-6) < 0.001  # points whose steps cross into another cell
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_a_field_of_a_mesh_is_its_distance(sparse, precision):
+    mesh = trimesh.creation.icosphere(subdivisions=2)
+    voxel = 0.05
+    field = SDF.from_mesh(Mesh(mesh.vertices, mesh.faces, precision=precision), voxel, sparse=sparse)
+    points = np.random.default_rng(5).uniform(-1.1, 1.1, (2000, 3))
+    expected = Mesh(mesh.vertices, mesh.faces).closest_point(points).distance
+    # a distance between nodes differs from the interpolant by no more than the way to a node
+    near = np.abs(expected) < 2 * voxel
+    assert np.abs(field.sample(points) - expected)[near].max() < 0.2 * voxel
+    assert np.abs(field.sample(points) - expected).max() < np.sqrt(3) * voxel * (8 if sparse else 1)
+    assert np.array_equal(field.sample(points)[~near] < 0, expected[~near] < 0)
+
+
+def test_a_sparse_field_holds_near_the_surface_what_a_dense_one_does():
+    mesh = trimesh.creation.icosphere(subdivisions=2)
+    made = Mesh(mesh.vertices, mesh.faces, precision="float32")
+    sparse, dense = SDF.from_mesh(made, 0.05), SDF.from_mesh(made, 0.05, sparse=False)
+    assert len(sparse._values) < 0.9 * len(dense._values)
+    points = 1.02 * mesh.vertices
+    assert np.array_equal(sparse.sample(points), dense.sample(points))
+    for a, b in zip(sparse.marching_cubes(), dense.marching_cubes(), strict=True):
+        assert np.array_equal(a, b)
+
+
+def test_outside_the_grid_the_way_there_is_added():
+    field = SHAPES["sphere"][0].to_grid(0.02, precision="float64")
+    away = np.array([[5.0, 0, 0], [0, -300, 0], [3, 3, 3]])
+    distance = np.linalg.norm(away, axis=1) - 0.4
+    assert (field.sample(away) >= distance - 1e-3).all() and (field.sample(away) < distance + 0.5).all()
+
+
+def test_far_from_the_origin_a_field_keeps_its_digits():
+    shift = np.array([1e6, -1e6, 1e6])
+    mesh = trimesh.creation.box()
+    field = SDF.from_mesh(Mesh(mesh.vertices + shift, mesh.faces, precision="float32"), 0.05)
+    points = np.random.default_rng(6).uniform(-0.55, 0.55, (300, 3))
+    expected = SDF.box(0.5, 0.5, 0.5).sample(points)
+    near = np.abs(expected) < 0.05
+    assert np.abs(field.sample(points + shift) - expected)[near].max() < 0.03
+
+
+# surfaces
+
+
+def test_the_surface_of_a_sphere_has_its_area_and_grows_with_it(device):
+    field = SDF.sphere(0.5).to_grid(1 / 60, device=device)
+    ball = surface(field)
+    assert ball.is_watertight and ball.is_winding_consistent and ball.euler_number == 2
+    assert ball.area == pytest.approx(np.pi, abs=1e-2) and ball.volume == pytest.approx(np.pi / 6, abs=1e-2)
+    rate = (surface(field, 0.01).area - surface(field, -0.01).area) / 0.02
+    assert rate == pytest.approx(8 * np.pi * 0.5, abs=1e-2)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_surfaces_of_shapes_are_closed_and_hold_their_volume(name):
+    form, mesh = shape(name)
+    found = surface(form.to_grid(0.02, precision="float64"))
+    assert found.is_watertight and found.is_winding_consistent
+    assert found.volume == pytest.approx(mesh.volume, rel=0.02)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_has_a_closed_surface(seed):
+    random = np.random.default_rng(seed)
+    noise = random.normal(size=(25, 25, 25))
+
+    def function(points):
+        node = np.rint(points).astype(int) + 8
+        inside = (np.abs(points) < 8).all(axis=1)
+        return np.where(inside, noise[tuple(np.clip(node, 0, 24).T)], 1.0)
+
+    field = SDF.from_function(function, [-8] * 3, [8] * 3, 1.0, sparse=False, precision="float64")
+    found = surface(field)
+    assert len(found.faces) > 3000 and found.is_watertight and found.is_winding_consistent
+
+
+def test_a_field_without_a_surface_has_an_empty_one(device):
+    field = SDF.from_function(lambda p: p[:, 0] * 0 + 5, [0] * 3, [1] * 3, 0.1, sparse=False, device=device)
+    vertices, faces = field.marching_cubes()
+    assert vertices.shape == (0, 3) and faces.shape == (0, 3)
+
+
+def test_a_surface_that_leaves_the_grid_ends_there():
+    field = SDF.from_function(SDF.plane().sample, [-1] * 3, [1] * 3, 0.125, precision="float64")
+    found = surface(field)
+    assert found.area == pytest.approx(4) and np.abs(found.vertices[:, 2]).max() < 1e-15
+
+
+# files and bad input
+
+
+def test_a_saved_field_comes_back(tmp_path, precision):
+    field = SHAPES["torus"][0].to_grid(0.05, precision=precision)
+    field.save(tmp_path / "ring.npz")
+    again = SDF.load(tmp_path / "ring.npz")
+    points = np.random.default_rng(7).uniform(-1, 1, (500, 3))
+    assert again.dtype == field.dtype and np.array_equal(again.sample(points), field.sample(points))
+    for a, b in zip(again.marching_cubes(), field.marching_cubes(), strict=True):
+        assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"blocks": [1, 1]},
+        {"blocks": [10**9, 1, 1]},
+        {"blocks": [1.5, 1, 1]},
+        {"held": -1},
+        {"held": 10**6},
+        {"voxel": 0.0},
+        {"voxel": float("nan")},
+        {"origin": [0.0, 0.0, float("inf")]},
+        {"origin": ["a", 0.0, 0.0]},
+        {"precision": "float16"},
+        {"version": 2},
+        {"format": "simengine state"},
+    ],
+)
+def test_a_file_with_an_impossible_header_is_refused(tmp_path, change):
+    field = SHAPES["sphere"][0].to_grid(0.1)
+    field.save(tmp_path / "good.npz")
+    with zipfile.ZipFile(tmp_path / "good.npz") as archive:
+        arrays = {name: np.load(archive.open(f"{name}.npy")) for name in ("header", "coarse", "slot", "values")}
+    header = json.loads(arrays.pop("header").tobytes()) | change
+    write_npz(tmp_path / "bad.npz", header, arrays)
+    with pytest.raises(AssetError, match=r"bad\.npz"):
+        SDF.load(tmp_path / "bad.npz")
+
+
+def test_a_file_whose_blocks_are_not_its_own_is_refused(tmp_path):
+    field = SHAPES["sphere"][0].to_grid(0.1)
+    field._slot = field._slot + 1
+    field.save(tmp_path / "bad.npz")
+    with pytest.raises(AssetError, match="table of blocks"):
+        SDF.load(tmp_path / "bad.npz")
+
+
+def test_what_cannot_be_a_field_is_refused():
+    box = trimesh.creation.box()
+    mesh = Mesh(box.vertices, box.faces)
+    for voxel in (0, -1, np.nan):
+        with pytest.raises(ModelError, match="voxel"):
+            SDF.from_mesh(mesh, voxel)
+    with pytest.raises(ModelError, match="no faces"):
+        SDF.from_mesh(Mesh(np.zeros((0, 3)), np.zeros((0, 3), int)), 0.1)
+    with pytest.raises(CapacityError, match="larger voxel"):
+        SDF.from_mesh(mesh, 1e-4)
+    with pytest.raises(ModelError, match="beyond"):
+        SDF.from_mesh(mesh, 0.2).marching_cubes(level=0.5)
+    with pytest.raises(ModelError, match=r"points\[0, 1\] is nan"):
+        SDF.from_mesh(mesh, 0.2).sample([[0, np.nan, 0]])
+    with pytest.raises(ModelError, match="must return"):
+        SDF.from_function(lambda p: p, [0] * 3, [1] * 3, 0.5)
