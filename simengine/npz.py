@@ -10,14 +10,13 @@ from __future__ import annotations
 import io
 import json
 import math
-import os
-import tempfile
 import zipfile
 from pathlib import Path
 
 import numpy as np
 
 from simengine.errors import AssetError, shortened
+from simengine.files import write_new
 
 HEADER_LIMIT = 256 * 2**20
 """Bytes of the JSON header at most: labels of a million elements stay below."""
@@ -28,36 +27,15 @@ def write_npz(path, header: dict, arrays: dict[str, np.ndarray]) -> None:
 
     Raises AssetError, naming ``path``, where it cannot be written.
     """
-    path = Path(path)
     text = np.frombuffer(json.dumps(header, indent=1).encode(), np.uint8)
-    try:
-        _write_beside(path, {"header": text, **arrays})
-    except OSError as error:
-        reason = (error.strerror or error) if path.parent.is_dir() else f"there is no folder {path.parent}"
-        raise AssetError(f"cannot be written: {reason}", file=path) from error
 
+    def write(file) -> None:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+            for name, array in {"header": text, **arrays}.items():
+                with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
 
-def _write_beside(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                for name, array in arrays.items():
-                    with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
-                        np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    write_new(path, write)
 
 
 def _beginning(shape: tuple, dtype: np.dtype) -> bytes:

@@ -8,7 +8,11 @@ _NAMES = {
     "JointConfig": "simengine.builder.elements",
     "Mesh": "simengine.builder.mesh_data",
     "convex_hull": "simengine.builder.mesh_data",
-    "ImportReport": "simengine.builder.report",
+    "load_mesh": "simengine.builder.meshes.files",
+    "load_tetrahedra": "simengine.builder.meshes.files",
+    "mesh_inertia": "simengine.builder.meshes.mass",
+    "decompose": "simengine.builder.meshes.decompose",
+    "ImportReport": "simengine.builder.importers.report",
 }
 
 __getattr__, __dir__ = lazy_names(__name__, _NAMES)

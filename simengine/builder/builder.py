@@ -17,17 +17,17 @@ from simengine.builder.inertia import MESH_TYPES
 from simengine.builder.joints import BALL_KINDS, XYZ, ball_limits, make_joint
 from simengine.builder.masses import shape_masses
 from simengine.builder.material import Material
-from simengine.builder.mesh_data import Mesh, convex_hull
+from simengine.builder.mechanism_methods import MechanismMethods
+from simengine.builder.mechanisms import HeightField
+from simengine.builder.mesh_data import Mesh, convex_hull, surface_mesh
 from simengine.builder.template import compile_template
-from simengine.builder.validate import check_body, check_equality, check_shape
-from simengine.builder.values import AXES, each, flag, inertia_matrix, number, numbers, pose
+from simengine.builder.validate import MASSLESS, check_body, check_equality, check_shape
+from simengine.builder.values import AXES, each, flag, inertia_matrix, mask, number, numbers, pose
 from simengine.builder.values import axis as axis_vector
 from simengine.enums import DofKind, EqualityType, JointType, ShapeType
 from simengine.errors import ModelError, UnsupportedError, did_you_mean
 
 EARTH = 9.81
-LATER = ("add_mjcf", "add_usd")
-"""Methods that are planned."""
 
 
 class Offsets(NamedTuple):
@@ -40,7 +40,7 @@ class Offsets(NamedTuple):
     equality: int
 
 
-class ModelBuilder:
+class ModelBuilder(MechanismMethods):
     """A scene being described; ``finalize`` makes a Model of it.
 
     Methods return the index of what they add. SI units, radians; transforms are 7 numbers, position and quaternion
@@ -59,7 +59,9 @@ class ModelBuilder:
     Shapes take ``xform`` (pose on the body); ``density`` (kg/m3, default ``builder.default_density``) or ``mass`` (kg);
     ``thickness`` (m: a hollow shape, a shell of that thickness); ``material`` (default ``builder.default_material``);
     ``collides``, ``visible``; ``margin``, ``gap`` (m); ``collision_group`` (default -1, which meets every group; two
-    other groups do not meet); ``color`` (red, green, blue, opacity) and ``label``.
+    other groups do not meet); ``contype``, ``conaffinity`` (bits; two shapes may touch where a bit of the one's
+    contype is in the other's conaffinity); ``mix`` (weight of its compliance in a pair's); ``color`` (red, green,
+    blue, opacity) and ``label``.
 
     All raise ModelError, naming the element, for values that cannot be; what concerns several elements is checked by
     ``finalize``. Labels are unique among elements of one kind of a world; where none is given one is made.
@@ -311,6 +313,23 @@ class ModelBuilder:
         """Close a loop by holding two bodies together; returns its index among equalities."""
         return self._add_loop(EqualityType.LOOP_FIXED, parent, child, None, parent_xform, child_xform, label)
 
+    def add_loop_joint_distance(
+        self,
+        parent: int,
+        child: int,
+        min_distance: float = 0.0,
+        max_distance: float = inf,
+        parent_xform=None,
+        child_xform=None,
+        label: str | None = None,
+    ) -> int:
+        """Keep the origins of two frames between two distances (m); returns its index among equalities."""
+        lower = number(min_distance, "distance loop joint, min_distance", lowest=0.0)
+        upper = number(max_distance, "distance loop joint, max_distance", lowest=lower, infinite=True)
+        return self._add_equality(
+            EqualityType.DISTANCE, parent, child, parent_xform, child_xform, (lower, upper), label
+        )
+
     def _add_loop(self, kind, parent, child, axis, parent_xform, child_xform, label) -> int:
         data = () if axis is None else axis_vector(axis, f"loop joint {label!r}, axis")
         return self._add_equality(kind, parent, child, parent_xform, child_xform, data, label)
@@ -404,21 +423,31 @@ class ModelBuilder:
         return self._add_shape(ShapeType.MESH, body, each(scale, 3, "mesh, scale"), mesh, **options)
 
     def add_shape_convex_hull(self, body: int, points, scale=(1.0, 1.0, 1.0), **options) -> int:
-        """Add the convex hull of points (n, 3) or of a Mesh. Needs SciPy (extra ``meshes``)."""
-        points = points.vertices if isinstance(points, Mesh) else points
-        hull = convex_hull(points, options.get("label") or "convex hull")
-        return self._add_shape(ShapeType.CONVEX_HULL, body, each(scale, 3, "convex hull, scale"), hull, **options)
+        """Add the convex hull of points (n, 3), which needs SciPy (extra ``meshes``), or of a Mesh.
 
-    def add_shape_heightfield(self, body: int, heights, **options) -> int:
-        """Raises UnsupportedError: a model has no place for height fields yet."""
-        raise UnsupportedError(
-            "height fields are not in the model yet; add their triangles by add_shape_mesh", property="heightfield"
+        Of a Mesh the triangles are kept for viewers; what collides and weighs is the hull of its vertices.
+        """
+        mesh = points if isinstance(points, Mesh) else convex_hull(points, options.get("label") or "convex hull")
+        return self._add_shape(ShapeType.CONVEX_HULL, body, each(scale, 3, "convex hull, scale"), mesh, **options)
+
+    def add_shape_heightfield(self, body: int, heights, hx: float, hy: float, base: float = 0.0, **options) -> int:
+        """Add a height field: ``heights`` (rows along y, columns along x; m), a table of numbers or a HeightField.
+
+        It spans -hx to hx and -hy to hy (m) about the shape's origin; below the surface it is solid down to ``base``
+        (m, positive) under height 0. It has no mass.
+        """
+        field = heights if isinstance(heights, HeightField) else HeightField(heights, options.get("label") or "heights")
+        size = (hx, hy, number(base, "height field, base", lowest=0.0))
+        return self._add_shape(
+            ShapeType.HEIGHTFIELD, body, size, surface_mesh(field, hx, hy), heightfield=field, **options
         )
 
     def add_shape_sdf(self, body: int, sdf, **options) -> int:
-        """Raises UnsupportedError: a model has no place for distance fields yet."""
+        """Raises UnsupportedError always: a model has no place for distance fields yet, and no shape is added."""
         raise UnsupportedError(
-            "distance fields are not in the model yet; add their surface by add_shape_mesh", property="sdf"
+            "distance fields are not in the model yet; add the surface of this one as a mesh: "
+            "add_shape_mesh(body, sdf.marching_cubes())",
+            property="sdf",
         )
 
     def _add_shape(
@@ -427,6 +456,7 @@ class ModelBuilder:
         body: int,
         size,
         mesh: Mesh | None = None,
+        heightfield: HeightField | None = None,
         *,
         xform=None,
         density: float | None = None,
@@ -438,19 +468,16 @@ class ModelBuilder:
         margin: float = 0.0,
         gap: float = 0.0,
         collision_group: int = -1,
+        contype: int = 1,
+        conaffinity: int = 1,
+        mix: float = 1.0,
         color=(0.7, 0.7, 0.7, 1.0),
         label: str | None = None,
     ) -> int:
         label, auto = self._label("shape", label)
         what = f"shape {label!r}"
-        if self._runs and body != WORLD:
-            raise ModelError("is on a body, but bodies are in worlds only; add it to the template", element=what)
-        self._require_body(body, f"{what}, body")
-        if density is not None and mass is not None:
-            raise ModelError("has both density and mass; give one of them", element=what)
-        if material is not None and not isinstance(material, Material):
-            raise ModelError(f"is {material!r}; it must be a Material", element=f"{what}, material")
-        default = 0.0 if kind == ShapeType.PLANE else self.default_density
+        self._require_shape_options(what, body, density, mass, material)
+        default = 0.0 if kind in MASSLESS else self.default_density
         color = numbers(color, len(color), f"{what}, color")
         shape = Shape(
             label,
@@ -460,6 +487,7 @@ class ModelBuilder:
             pose(xform, f"{what}, xform"),
             numbers(size, 3, f"{what}, size"),
             mesh,
+            heightfield,
             density=number(default if density is None else density, f"{what}, density", lowest=0.0),
             mass=None if mass is None else number(mass, f"{what}, mass", lowest=0.0),
             thickness=None if thickness is None else number(thickness, f"{what}, thickness", positive=True),
@@ -469,12 +497,24 @@ class ModelBuilder:
             margin=number(margin, f"{what}, margin"),
             gap=number(gap, f"{what}, gap"),
             group=int(collision_group),
+            contype=mask(contype, f"{what}, contype"),
+            conaffinity=mask(conaffinity, f"{what}, conaffinity"),
+            mix=number(mix, f"{what}, mix", lowest=0.0),
             color=(*color, 1.0) if len(color) == 3 else color,
         )
         check_shape(shape)
         if kind in MESH_TYPES and body != WORLD and self._elements.bodies[body].inertia is None:
             shape_masses(shape)
         return self._append("shape", self._elements.shapes, shape)
+
+    def _require_shape_options(self, what: str, body: int, density, mass, material) -> None:
+        if self._runs and body != WORLD:
+            raise ModelError("is on a body, but bodies are in worlds only; add it to the template", element=what)
+        self._require_body(body, f"{what}, body")
+        if density is not None and mass is not None:
+            raise ModelError("has both density and mass; give one of them", element=what)
+        if material is not None and not isinstance(material, Material):
+            raise ModelError(f"is {material!r}; it must be a Material", element=f"{what}, material")
 
     def add_shape_collision_filter_pair(self, shape0: int, shape1: int) -> None:
         """Let two shapes of this builder never touch."""
@@ -539,6 +579,7 @@ class ModelBuilder:
         for viewers alone, which show the copies on a square grid (``model.world_offset``). The template is copied:
         later changes to it do not show.
         """
+        number(count, "replicate, count")
         if int(count) != count or count < 1:
             raise ModelError(f"replicate: count is {count!r}; it must be a whole number of 1 or more")
         spacing = number(spacing, "replicate, spacing", lowest=0.0)
@@ -572,6 +613,8 @@ class ModelBuilder:
         return world
 
     def _require_mergeable(self, other: ModelBuilder, caller: str) -> None:
+        if not isinstance(other, ModelBuilder):
+            raise ModelError(f"{caller}: got a {type(other).__name__}; it takes a ModelBuilder")
         if other._runs:
             raise ModelError(f"{caller}: the other builder has {other.world_count} worlds itself; add their templates")
         if other.up_axis != self.up_axis:
@@ -594,34 +637,63 @@ class ModelBuilder:
     # files
 
     def add_urdf(self, path, **options):
-        """Add a robot from a URDF file; returns an ImportReport. Options: those of ``builder.urdf.import_urdf``."""
-        from simengine.builder.urdf import import_urdf
+        """Add a robot from a URDF file; returns an ImportReport. Options: those of ``UrdfOptions``."""
+        from simengine.builder.importers.front import import_file
 
-        return import_urdf(self, path, **options)
+        return import_file(self, "urdf", path, options)
+
+    def add_mjcf(self, path, **options):
+        """Add what an MJCF file describes; returns an ImportReport. Options: those of ``MjcfOptions``."""
+        from simengine.builder.importers.front import import_file
+
+        return import_file(self, "mjcf", path, options)
+
+    def add_usd(self, source, **options):
+        """Add what a USD file or stage describes; returns an ImportReport. Options: those of ``UsdOptions``."""
+        from simengine.builder.importers.front import import_file
+
+        return import_file(self, "usd", source, options)
 
     def __getattr__(self, name: str):
-        hint = "; it is not there yet" if name in LATER else did_you_mean(name, dir(type(self)))
-        raise AttributeError(f"ModelBuilder has no {name!r}{hint}")
+        raise AttributeError(f"ModelBuilder has no {name!r}{did_you_mean(name, dir(type(self)))}")
 
     # compiling
 
-    def finalize(self, device=None, precision: str = "float32", requires_grad: bool = False, seed: int = 0):
+    def finalize(
+        self,
+        device=None,
+        precision: str = "float32",
+        requires_grad: bool = False,
+        seed: int = 0,
+        broad_phase: str | None = None,
+    ):
         """Check everything and make a Model on ``device`` ("cuda:0" where there is a GPU, else "cpu").
 
         ``precision``: "float32" or "float64". ``seed``: of the worlds' random numbers. Worlds of equal structure form a
-        batch group. The builder stays as it is and can be used again. Raises ModelError naming the element that is
-        wrong, UnsupportedError for ``requires_grad``, which no solver serves yet.
+        batch group. ``broad_phase``: "pairs" lists the pairs of shapes that may touch, which small worlds do; "bvh"
+        searches for them at each ``collide``; None chooses "bvh" where a world has more than 200,000 such pairs. Both
+        find the same contacts, in the same order and bits. The builder stays as it is and can be used again. Raises
+        ModelError naming the element that is wrong, UnsupportedError for ``requires_grad``, which no solver serves yet.
         """
-        from simengine.model import Model
-
         if requires_grad:
             raise UnsupportedError(
                 "gradients are not there yet; finalize with requires_grad=False", property="requires_grad"
             )
         if precision not in ("float32", "float64"):
             raise ModelError(f'precision is {precision!r}; it must be "float32" or "float64"')
-        data = self._assemble(precision, seed)
-        model = Model(
+        self._warn_of_kept()
+        if broad_phase not in (None, "pairs", "bvh"):
+            raise ModelError(f'broad_phase is {broad_phase!r}; it must be "pairs", "bvh" or None')
+        model = self._model(device, precision, seed, broad_phase)
+        model.update()
+        return model
+
+    def _model(self, device, precision: str, seed: int, broad_phase: str | None = None):
+        """The model without its inverse weights, which ``Model.update`` computes."""
+        from simengine.model import Model
+
+        data = self._assemble(precision, seed, broad_phase)
+        return Model(
             data.arrays,
             data.labels,
             data.topologies,
@@ -630,17 +702,16 @@ class ModelBuilder:
             up_axis=self.up_axis,
             unsupported_pairs=data.unsupported_pairs,
             world_offset=np.concatenate(self._offsets) if self._offsets else None,
+            broad_phase=data.broad_phase,
         )
-        model.update()
-        return model
 
-    def _assemble(self, precision: str, seed: int):
+    def _assemble(self, precision: str, seed: int, broad_phase: str | None = None):
         """The host arrays of the model (ModelData)."""
         if not self._runs:
-            template = compile_template(self._elements, (), self.gravity)
+            template = compile_template(self._elements, (), self.gravity, broad_phase)
             return assemble([template], np.zeros(1, int), {}, (), precision, seed)
         templates = [
-            compile_template(elements, self.shapes, gravity or self.gravity)
+            compile_template(elements, self.shapes, gravity or self.gravity, broad_phase)
             for elements, gravity in self._template_elements
         ]
         numbers, counts = zip(*self._runs, strict=True)

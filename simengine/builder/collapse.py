@@ -10,6 +10,7 @@ from simengine.builder.elements import WORLD, Elements
 from simengine.builder.frames import IDENTITY, Pose, compose, inverse
 from simengine.builder.inertia import combine
 from simengine.builder.masses import body_masses
+from simengine.builder.mechanisms import KEPT, Renumber
 from simengine.builder.pairs import structural_filter
 from simengine.builder.template import floating_joints
 from simengine.builder.topology import link_order
@@ -107,10 +108,26 @@ def _renumber(elements: Elements, gone: set[int], host) -> dict[int, int]:
         joint.parent, joint.child = new[joint.parent], new[joint.child]
     for element in (*elements.shapes, *elements.sites):
         element.body = new[element.body]
+    for kind, singular in KEPT.items():
+        for element in getattr(elements, kind):
+            element.renumber(_staying({"body": new, "joint": new_joint}, f"{singular} {element.label!r}"))
     for equality in elements.equalities:
-        numbers = new_joint if equality.type == EqualityType.JOINT else new
-        equality.object0, equality.object1 = numbers[equality.object0], numbers[equality.object1]
+        of_kind = new_joint if equality.type == EqualityType.JOINT else new
+        equality.object0, equality.object1 = of_kind[equality.object0], of_kind[equality.object1]
     return {old: new[body] for old, (body, _) in host.items() if old != WORLD}
+
+
+def _staying(numbers: dict[str, dict[int, int]], what: str) -> Renumber:
+    """New indices of bodies and joints; ModelError for one that is merged."""
+
+    def new(kind: str, index: int) -> int:
+        if kind not in numbers:
+            return index
+        if index not in numbers[kind]:
+            raise ModelError(f"refers to a {kind} that would be merged; keep its fixed joint (keep=)", element=what)
+        return numbers[kind][index]
+
+    return new
 
 
 def _keep_filters(elements: Elements, before: np.ndarray) -> None:

@@ -11,6 +11,18 @@ import numpy as np
 from simengine import schema
 from simengine.builder.frames import IDENTITY, Pose, Vector
 from simengine.builder.material import DEFAULT_IMPEDANCE, DEFAULT_REFERENCE, Material
+from simengine.builder.mechanisms import (
+    KEPT,
+    Actuator,
+    ContactPair,
+    Deformable,
+    HeightField,
+    Keyframe,
+    SceneOptions,
+    Sensor,
+    Tendon,
+    TendonEquality,
+)
 from simengine.builder.mesh_data import Mesh
 from simengine.enums import DofKind, EqualityType, JointType, ShapeType
 
@@ -30,6 +42,7 @@ class Body:
     com: Vector | None = None
     inertia: tuple | None = None  # (9,), about the centre of mass, body axes
     kinematic: bool = False
+    gravity_compensation: float = 0.0  # share of its weight that is lifted; kept, not simulated
 
 
 @dataclass
@@ -59,7 +72,7 @@ class JointConfig:
 
 @dataclass
 class Dof(JointConfig):
-    """One degree of freedom of a joint."""
+    """One degree of freedom of a joint. ``label``: its name in a file that has one joint for each, else empty."""
 
     kind: DofKind = DofKind.ANGULAR
     axis: Vector = (0.0, 0.0, 1.0)
@@ -68,6 +81,7 @@ class Dof(JointConfig):
     target_vel: float = 0.0
     limit_lower: float = -inf
     limit_upper: float = inf
+    label: str = ""
 
 
 @dataclass
@@ -104,7 +118,11 @@ class Joint:
 
 @dataclass
 class Shape:
-    """A shape on a body. ``density`` in kg/m3, or ``mass`` in kg; ``thickness`` in m makes it hollow."""
+    """A shape on a body. ``density`` in kg/m3, or ``mass`` in kg; ``thickness`` in m makes it hollow.
+
+    Two shapes may touch where a bit of ``contype`` of the one is set in ``conaffinity`` of the other. ``mix``: weight
+    of its compliance in that of a pair, as MJCF's solmix; kept, not simulated.
+    """
 
     label: str
     auto_label: bool
@@ -113,6 +131,7 @@ class Shape:
     xform: Pose = IDENTITY
     size: Vector = (0.0, 0.0, 0.0)
     mesh: Mesh | None = None
+    heightfield: HeightField | None = None
     density: float = 0.0
     mass: float | None = None
     thickness: float | None = None
@@ -122,6 +141,9 @@ class Shape:
     margin: float = 0.0
     gap: float = 0.0
     group: int = -1
+    contype: int = 1
+    conaffinity: int = 1
+    mix: float = 1.0
     color: tuple = (0.7, 0.7, 0.7, 1.0)
 
 
@@ -137,7 +159,11 @@ class Site:
 
 @dataclass
 class Equality:
-    """An equality constraint or a loop joint, between bodies or joints."""
+    """An equality constraint or a loop joint, between bodies or joints.
+
+    ``active`` at the start; ``reference`` and ``impedance``: its softness, as of limits; ``torque_scale`` (m): of a
+    weld, by which its angular error counts against that of the position; kept, not simulated.
+    """
 
     label: str
     auto_label: bool
@@ -147,31 +173,52 @@ class Equality:
     xform0: Pose = IDENTITY
     xform1: Pose = IDENTITY
     data: tuple = (0.0,) * 8
+    active: bool = True
+    reference: tuple = DEFAULT_REFERENCE
+    impedance: tuple = DEFAULT_IMPEDANCE
+    torque_scale: float = 1.0
+
+
+KINDS = {**schema.ELEMENTS, **KEPT}
+"""Lists of elements, and the name of one of each."""
 
 
 @dataclass
 class Elements:
-    """All elements of one world. ``filters``: pairs (lower shape, higher shape) that do not collide."""
+    """All elements of one world. ``filters``: pairs (lower shape, higher shape) that do not collide.
+
+    ``custom``: (name, value) pairs of a file for its user.
+    """
 
     bodies: list[Body] = field(default_factory=list)
     joints: list[Joint] = field(default_factory=list)
     shapes: list[Shape] = field(default_factory=list)
     sites: list[Site] = field(default_factory=list)
     equalities: list[Equality] = field(default_factory=list)
+    tendons: list[Tendon] = field(default_factory=list)
+    actuators: list[Actuator] = field(default_factory=list)
+    sensors: list[Sensor] = field(default_factory=list)
+    keyframes: list[Keyframe] = field(default_factory=list)
+    contact_pairs: list[ContactPair] = field(default_factory=list)
+    deformables: list[Deformable] = field(default_factory=list)
+    tendon_equalities: list[TendonEquality] = field(default_factory=list)
     filters: set[tuple[int, int]] = field(default_factory=set)
+    options: SceneOptions = field(default_factory=SceneOptions)
+    custom: tuple[tuple[str, object], ...] = ()
 
     def copy(self) -> Elements:
         """A copy that shares nothing that can be changed."""
-        result = Elements(*([copy.copy(element) for element in getattr(self, kind)] for kind in schema.ELEMENTS))
+        result = Elements(*([copy.copy(element) for element in getattr(self, kind)] for kind in KINDS))
         for joint in result.joints:
             joint.dofs = [copy.copy(dof) for dof in joint.dofs]
         result.filters = set(self.filters)
+        result.options, result.custom = copy.copy(self.options), self.custom
         return result
 
     def key(self) -> tuple:
         """The content as a value that can be hashed: equal keys, equal worlds."""
-        kinds = tuple(tuple(_frozen(element) for element in getattr(self, kind)) for kind in schema.ELEMENTS)
-        return (*kinds, frozenset(self.filters))
+        kinds = tuple(tuple(_frozen(element) for element in getattr(self, kind)) for kind in KINDS)
+        return (*kinds, frozenset(self.filters), _frozen(self.options), _hashable(self.custom))
 
 
 def _frozen(element) -> tuple:
@@ -182,6 +229,6 @@ def _hashable(value):
     """Dofs as tuples of their fields; lists and arrays, which users may have put into fields, as tuples."""
     if isinstance(value, Dof):
         return _frozen(value)
-    if isinstance(value, list | np.ndarray):
+    if isinstance(value, list | tuple | np.ndarray):
         return tuple(_hashable(x) for x in value)
     return value

@@ -11,7 +11,9 @@ import numpy as np
 from simengine import schema
 from simengine.builder.elements import Shape
 from simengine.builder.labels import TiledLabels
+from simengine.builder.mesh_collision import collision_rows
 from simengine.builder.mesh_data import Mesh
+from simengine.builder.pairs import routine_table
 from simengine.builder.template import Template, shape_arrays
 from simengine.enums import EqualityType
 from simengine.errors import ModelError
@@ -28,6 +30,7 @@ class ModelData:
     labels: dict[str, Sequence[str]]
     topologies: list[dict[str, np.ndarray]]
     unsupported_pairs: dict[tuple[str, str], int]
+    broad_phase: str
 
 
 def assemble(
@@ -43,6 +46,7 @@ def assemble(
     ``template_of_world`` (worlds,): index into ``templates``. ``prefixes``: of the labels of single worlds.
     ``shared``: static shapes of all worlds, which stand last. ``precision``: "float32" or "float64".
     """
+    broad_phase = one_broad_phase(templates)
     tiler = Tiler(templates, template_of_world, precision)
     meshes: dict[Mesh, int] = {}
     for template in templates:
@@ -55,7 +59,11 @@ def assemble(
         if row.over in schema.PER_WORLD and name in templates[0].arrays:
             arrays[name] = tiler.tile(row, static.get(name), meshes)
     arrays |= tiler.world_arrays(len(shared), seed)
+    arrays |= searched_pairs(tiler) if broad_phase == "bvh" else no_searched_pairs()
     arrays |= mesh_arrays(list(meshes), precision)
+    real = DTYPES["real"][precision]
+    for name, values in collision_rows(list(meshes), arrays).items():
+        arrays[name] = _cast(values, real, name) if rows[name].dtype == "real" else values
     topologies, arrays["world_group"] = group_worlds(templates, tiler.template_of_world)
     labels = {
         kind: TiledLabels(
@@ -70,7 +78,39 @@ def assemble(
     for template, worlds in zip(templates, tiler.worlds_of, strict=True):
         for types, count in template.unsupported.items():
             missing[types] += count * len(worlds)
-    return ModelData(arrays, labels, topologies, dict(missing))
+    return ModelData(arrays, labels, topologies, dict(missing), broad_phase)
+
+
+def one_broad_phase(templates: Sequence[Template]) -> str:
+    """How pairs are found in all worlds: searched for in all where in one of them."""
+    if all(template.broad_phase == "pairs" for template in templates):
+        return "pairs"
+    for template in templates:
+        template.search_pairs()
+    return "bvh"
+
+
+def no_searched_pairs() -> dict[str, np.ndarray]:
+    """The rows of ``searched_pairs`` of a model that lists its pairs."""
+    return {f"{kind}_shape{i}": np.zeros(0, np.int32) for kind in ("filtered", "explicit") for i in (0, 1)}
+
+
+def searched_pairs(tiler: Tiler) -> dict[str, np.ndarray]:
+    """The filtered and the explicit pairs of all worlds, as shapes of the model, sorted."""
+    lookup = routine_table()
+    found: dict[str, list[np.ndarray]] = {"filtered": [], "explicit": []}
+    for template, worlds in zip(tiler.templates, tiler.worlds_of, strict=True):
+        rules, start = template.rules, tiler.starts["shapes"][worlds][:, None, None]
+        swap = rules.type[rules.explicit]
+        explicit = np.where((swap[:, 0] > swap[:, 1])[:, None], rules.explicit[:, ::-1], rules.explicit)
+        known = lookup[rules.type[explicit[:, 0]], rules.type[explicit[:, 1]]] >= 0
+        found["filtered"].append((np.concatenate([rules.filtered, rules.explicit]) + start).reshape(-1, 2))
+        found["explicit"].append((explicit[known] + start).reshape(-1, 2))
+    rows = {}
+    for kind, parts in found.items():
+        pairs = np.unique(np.concatenate(parts), axis=0).astype(np.int32)
+        rows |= {f"{kind}_shape{i}": np.ascontiguousarray(pairs[:, i]) for i in (0, 1)}
+    return rows
 
 
 class Tiler:
@@ -96,7 +136,7 @@ class Tiler:
             tail = self.starts[row.indexes][-1:]
         dtype = DTYPES.get(row.dtype, {}).get(self.precision, row.dtype)
         result = np.empty((start[-1] + len(tail), *row.shape[1:]), dtype)
-        result[start[-1] :] = tail
+        result[start[-1] :] = _cast(tail, dtype, row.name)
         for template, worlds in zip(self.templates, self.worlds_of, strict=True):
             values = template.arrays[row.name]
             count = len(values)
@@ -105,7 +145,7 @@ class Tiler:
             if row.name == "shape_mesh" and template.meshes:
                 to_model = np.array([meshes[mesh] for mesh in template.meshes])
                 values = np.where(values < 0, -1, to_model[values])
-            values = values.astype(dtype)
+            values = _cast(values, dtype, row.name)
             offsets = self._offsets(row.name, template, worlds)
             if offsets is not None:
                 tiled = np.where(values >= 0, values + offsets, values)
@@ -161,6 +201,18 @@ def group_worlds(templates: Sequence[Template], template_of_world: np.ndarray):
         for g, template in enumerate(first)
     ]
     return topologies, world_group
+
+
+def _cast(values: np.ndarray, dtype, name: str) -> np.ndarray:
+    """Values of an array as what the model holds; ModelError where a finite one becomes infinite by it."""
+    with np.errstate(over="ignore"):
+        result = values.astype(dtype)
+    if result.dtype == np.float32:
+        beyond = values[np.isinf(result) & np.isfinite(values)]
+        if beyond.size:
+            reason = f"holds {beyond[0]:g}, which single precision cannot; make it smaller, or finalize with"
+            raise ModelError(f'{reason} precision="float64"', element=name)
+    return result
 
 
 def mesh_arrays(meshes: Sequence[Mesh], precision: str) -> dict[str, np.ndarray]:

@@ -99,6 +99,23 @@ def rotation_matrix(q: Quaternion) -> np.ndarray:
     return np.array([quat_rotate(q, e) for e in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))]).T
 
 
+def quaternion_of(matrix: np.ndarray) -> Quaternion:
+    """The unit quaternion of a rotation matrix (3, 3), from the largest of its four squares (Shepperd, 1978)."""
+    trace = float(np.trace(matrix))
+    squares = np.array([*(2.0 * np.diagonal(matrix) - trace + 1.0), trace + 1.0])  # four times x^2, y^2, z^2, w^2
+    i = int(np.argmax(squares))
+    if i == 3:
+        turned = matrix - matrix.T
+        value = np.array([turned[2, 1], turned[0, 2], turned[1, 0], squares[3]])
+    else:
+        j, k = (i + 1) % 3, (i + 2) % 3
+        value = np.empty(4)
+        value[i], value[3] = squares[i], matrix[k, j] - matrix[j, k]
+        value[j], value[k] = matrix[j, i] + matrix[i, j], matrix[k, i] + matrix[i, k]
+    value /= np.linalg.norm(value)
+    return tuple(value.tolist())
+
+
 def angle_between(a: Quaternion, b: Quaternion) -> float:
     """Angle in rad of the rotation that leads from one unit quaternion to the other (q and -q are the same)."""
     x, y, z, w = quat_multiply(quat_conjugate(a), b)

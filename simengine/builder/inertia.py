@@ -12,11 +12,12 @@ from math import pi, sqrt
 import numpy as np
 
 from simengine.builder.frames import Pose, rotation_matrix
-from simengine.builder.mesh_data import Mesh
+from simengine.builder.mesh_data import Mesh, convex_hull
 from simengine.enums import ShapeType
 from simengine.errors import ModelError
 
-MESH_TYPES = (ShapeType.MESH, ShapeType.CONVEX_HULL)
+MESH_TYPES = (ShapeType.MESH, ShapeType.CONVEX_HULL, ShapeType.HEIGHTFIELD)
+"""Shapes that hold a mesh: of a convex hull the points that it is the hull of, of a height field its surface."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,22 @@ def shape_mass_properties(
 
 
 def solid(shape_type: ShapeType, size, mesh: Mesh | None = None, what: str = "shape") -> MassProperties:
-    """A solid shape of density 1 kg/m3, in its own frame."""
-    if shape_type in MESH_TYPES:
+    """A solid shape of density 1 kg/m3, in its own frame. Raises ModelError where it is too large for a number."""
+    try:
+        unit = _solid(shape_type, size, mesh, what)
+        finite = bool(np.isfinite(unit.inertia).all())
+    except OverflowError:
+        finite = False
+    if not finite:
+        raise ModelError(f"{what} is too large for its inertia to be a number; give it a smaller size")
+    return unit
+
+
+def _solid(shape_type: ShapeType, size, mesh: Mesh | None, what: str) -> MassProperties:
+    if shape_type == ShapeType.MESH:
         return _solid_mesh(mesh, size, what)
+    if shape_type == ShapeType.CONVEX_HULL:
+        return _solid_mesh(convex_hull(mesh.vertices, mesh.label), size, what)
     x, y, z = (float(s) for s in size)
     if shape_type == ShapeType.SPHERE:
         m = 4.0 / 3.0 * pi * x**3
@@ -112,8 +126,10 @@ def solid(shape_type: ShapeType, size, mesh: Mesh | None = None, what: str = "sh
 
 def shell(shape_type: ShapeType, size, mesh: Mesh | None = None) -> MassProperties:
     """The closed surface of a shape with 1 kg/m2, in its own frame."""
-    if shape_type in MESH_TYPES:
+    if shape_type == ShapeType.MESH:
         return _from_moments(*mesh.surface_moments(size))
+    if shape_type == ShapeType.CONVEX_HULL:
+        return _from_moments(*convex_hull(mesh.vertices, mesh.label).surface_moments(size))
     x, y, z = (float(s) for s in size)
     if shape_type == ShapeType.SPHERE:
         m = 4.0 * pi * x * x
@@ -164,6 +180,28 @@ def breaks_triangle_inequality(inertia: np.ndarray) -> bool:
     """Whether the largest principal moment exceeds the sum of the others, as no distribution of mass can have it."""
     a, b, c = np.linalg.eigvalsh(inertia)
     return c - a - b > 1e-6 * c
+
+
+def principal_axes(inertia: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Principal moments (3,) of a symmetric inertia (3, 3), none negative, and their axes: a rotation's columns.
+
+    Jacobi's rotations lead to the axes near those that the inertia is given in; one that is diagonal keeps them,
+    whatever their order (Golub and Van Loan, Matrix Computations, 8.5).
+    """
+    axes, left = np.eye(3), inertia.copy()
+    for _ in range(50):
+        i, j = max(((0, 1), (0, 2), (1, 2)), key=lambda pair: abs(left[pair]))
+        if abs(left[i, j]) <= 1e-16 * np.abs(left).max():
+            break
+        slope = (left[j, j] - left[i, i]) / (2.0 * left[i, j])
+        t = (1.0 if slope >= 0.0 else -1.0) / (abs(slope) + np.sqrt(slope * slope + 1.0))
+        cosine = 1.0 / np.sqrt(t * t + 1.0)
+        turn = np.eye(3)
+        turn[i, i] = turn[j, j] = cosine
+        turn[i, j], turn[j, i] = t * cosine, -t * cosine
+        left, axes = turn.T @ left @ turn, axes @ turn
+        left[i, j] = left[j, i] = 0.0
+    return np.diagonal(left).clip(0.0), axes
 
 
 def _centered(mass: float, ixx: float, iyy: float, izz: float) -> MassProperties:

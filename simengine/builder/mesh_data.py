@@ -7,7 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from simengine.errors import MissingExtraError, ModelError
+from simengine.builder.mechanisms import HeightField
+from simengine.builder.meshes.hull import hull
+from simengine.builder.meshes.rows import number_rows
+from simengine.errors import ModelError
 
 
 class Mesh:
@@ -55,13 +58,17 @@ class Mesh:
         Vertices at equal positions count as one, as in files that repeat them for each triangle. In a closed surface
         with one sense of winding each directed edge occurs once and its reverse once.
         """
-        _, merged = np.unique(self.vertices + 0.0, axis=0, return_inverse=True)
-        corners = merged.reshape(-1)[self.triangles].astype(np.int64)
+        _, merged = number_rows(self.vertices)
+        corners = merged[self.triangles]
         corners = corners[(corners != np.roll(corners, 1, axis=1)).all(axis=1)]
         start, end = corners.ravel(), np.roll(corners, -1, axis=1).ravel()
         n = len(self.vertices)
-        edges, times = np.unique(start * n + end, return_counts=True)
-        if (times > 1).any():
+        edges = np.sort(start * n + end)
+        is_repeated = edges[1:] == edges[:-1]
+        if not is_repeated.any() and np.array_equal(edges, np.sort(end * n + start)):
+            return ""
+        edges, times = np.unique(edges, return_counts=True)
+        if is_repeated.any():
             return f"{int((times > 1).sum())} edges are used twice in the same sense (winding differs or not manifold)"
         alone = ~np.isin(edges % n * n + edges // n, edges)
         if alone.any():
@@ -75,13 +82,20 @@ class Mesh:
         Signed tetrahedra from the mean vertex to each triangle; a surface that is inside out as a whole is turned.
         """
         center = self.vertices.mean(axis=0)
-        a, b, c = (self.vertices[self.triangles[:, i]] - center for i in range(3))
-        volumes = np.einsum("ni,ni->n", a, np.cross(b, c)) / 6.0
-        volume, first, second = _weighted_moments(volumes, a, b, c, 0.25, 0.05)
+        volume, first, second = self.moments_about(center)
         if volume < 0:
             volume, first, second = -volume, -first, -second
-        second += np.outer(first, center) + np.outer(center, first) + volume * np.outer(center, center)
+        second = second + np.outer(first, center) + np.outer(center, first) + volume * np.outer(center, center)
         return volume, first + volume * center, second
+
+    def moments_about(self, center, absolute: bool = False) -> tuple[float, np.ndarray, np.ndarray]:
+        """Volume, first (3,) and second moment (3, 3), about a point, of the tetrahedra from it to each triangle.
+
+        Those seen from inside out count as negative; with ``absolute``, as positive.
+        """
+        a, b, c = (self.vertices[self.triangles[:, i]] - center for i in range(3))
+        volumes = np.einsum("ni,ni->n", a, np.cross(b, c)) / 6.0
+        return _weighted_moments(np.abs(volumes) if absolute else volumes, a, b, c, 0.25, 0.05)
 
     def surface_moments(self, scale) -> tuple[float, np.ndarray, np.ndarray]:
         """Area (m2), its first moment (3,) and second moment (3, 3) about the origin, scaled by ``scale`` (3,)."""
@@ -99,32 +113,26 @@ def _weighted_moments(weights, a, b, c, first_factor, second_factor):
     return float(weights.sum()), first, second
 
 
+def surface_mesh(field: HeightField, hx: float, hy: float) -> Mesh:
+    """The surface of a height field over -hx..hx, -hy..hy (m): each cell cut along the diagonal from its low corner."""
+    rows, columns = field.heights.shape
+    y, x = np.meshgrid(np.linspace(-hy, hy, rows), np.linspace(-hx, hx, columns), indexing="ij")
+    corner = (np.arange(rows - 1)[:, None] * columns + np.arange(columns - 1)).reshape(-1, 1)
+    right, up = corner + 1, corner + columns
+    triangles = np.concatenate([np.hstack([corner, right, up + 1]), np.hstack([corner, up + 1, up])])
+    return Mesh(np.stack([x, y, field.heights], axis=2).reshape(-1, 3), triangles, field.label)
+
+
 def convex_hull(points, label: str = "convex hull") -> Mesh:
     """The convex hull of points (n, 3) as a closed Mesh wound outwards (Qhull through SciPy).
 
-    Raises ModelError where the points lie in one plane, MissingExtraError where SciPy is missing.
+    Hulls of many points are kept in the cache folder (``meshes/cache.py``). Raises ModelError where the points lie in
+    one plane, MissingExtraError where SciPy is missing.
     """
     points = _table(points, np.float64, f"{label}: points")
     if not np.isfinite(points).all():
         raise ModelError(f"{label}: all coordinates must be finite")
-    try:
-        from scipy.spatial import ConvexHull, QhullError
-    except ImportError:
-        raise MissingExtraError("scipy", "meshes", f"{label}: a convex hull") from None
-    try:
-        hull = ConvexHull(points)
-    except (QhullError, ValueError):
-        raise ModelError(
-            f"{label}: the {len(points)} points lie in one plane or on one line (coplanar), so they enclose no volume; "
-            "use a mesh with a shell thickness, or a thin box"
-        ) from None
-    order = np.sort(hull.vertices)
-    renumbered = np.searchsorted(order, hull.simplices)
-    corners = points[hull.simplices]
-    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    inwards = np.einsum("ni,ni->n", normals, hull.equations[:, :3]) < 0
-    renumbered[inwards] = renumbered[inwards][:, ::-1]
-    return Mesh(points[order], renumbered, label)
+    return Mesh(*hull(points, label), label)
 
 
 def _table(values, dtype, what: str) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,28 +13,58 @@ from simengine import enums
 from simengine.builder.elements import WORLD, Body, Joint, Shape
 from simengine.enums import JointType, PairRoutine, ShapeType
 
-ROUTINES = {tuple(ShapeType[name] for name in routine.name.split("_")): routine for routine in PairRoutine}
-"""Routine of each pair of shape types, the smaller type first; other pairs have none yet."""
+CONVEX_TYPES = tuple(ShapeType(number) for number in range(ShapeType.SPHERE, ShapeType.MESH))
+"""Types of shapes that are one convex body each."""
+
+
+def _routines() -> dict[tuple[ShapeType, ShapeType], PairRoutine]:
+    found = {pair: PairRoutine.CONVEX_CONVEX for pair in itertools.combinations_with_replacement(CONVEX_TYPES, 2)}
+    for kind in CONVEX_TYPES:
+        found[ShapeType.PLANE, kind] = PairRoutine.PLANE_CONVEX
+        found[ShapeType.HEIGHTFIELD, kind] = PairRoutine.HEIGHTFIELD_CONVEX
+        found[kind, ShapeType.MESH] = PairRoutine.CONVEX_MESH
+    found[ShapeType.PLANE, ShapeType.MESH] = PairRoutine.PLANE_MESH
+    found[ShapeType.HEIGHTFIELD, ShapeType.MESH] = PairRoutine.HEIGHTFIELD_MESH
+    found[ShapeType.MESH, ShapeType.MESH] = PairRoutine.MESH_MESH
+    for routine in enums.PRIMITIVE_ROUTINES:
+        first, second = (ShapeType[name] for name in routine.name.split("_"))
+        found[first, second] = routine
+    return found
+
+
+LISTED_PAIRS, COUNTED_PAIRS = 200_000, 50_000_000
+"""How many pairs of a world are listed at most, and up to how many that there may be are counted to find out."""
+
+BLOCK = 1 << 20
+"""Pairs that are looked at in one piece."""
+
+ROUTINES = _routines()
+"""Routine of each pair of shape types, the smaller type first; others (with distance fields, plane with plane or height
+field) have none."""
 
 
 @dataclass
 class PairTable:
     """Pairs of shapes of one world: ``first``, ``second``, ``routine`` (n,), in order of (first, second).
 
-    ``unsupported``: how many pairs of two types (names, lower case) no routine collides; they are not in the table.
+    Pairs of two types that no routine collides are not in the table.
     """
 
     first: np.ndarray
     second: np.ndarray
     routine: np.ndarray
-    unsupported: dict[tuple[str, str], int]
+
+    @classmethod
+    def empty(cls) -> PairTable:
+        """A table of no pair."""
+        return cls(*(np.zeros(0, np.int32) for _ in range(3)))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The pair rows of owner ``topology``."""
         contacts = enums.pair_contacts(self.routine)
         return {
-            "pair_shape0": self.first.astype(np.int32),
-            "pair_shape1": self.second.astype(np.int32),
+            "pair_shape0": self.first.astype(np.int32, copy=False),
+            "pair_shape1": self.second.astype(np.int32, copy=False),
             "pair_routine": self.routine.astype(np.int32),
             "pair_slot": (np.cumsum(contacts) - contacts).astype(np.int32),
         }
@@ -43,7 +74,7 @@ class RigidGroups:
     """Bodies that fixed joints hold together count as one when shapes are filtered.
 
     ``group`` (bodies,) numbers them; ``immovable`` (bodies,) marks those fixed to the world or kinematic;
-    ``linked`` holds the pairs of groups (both ways) that a joint joins, with the shapes of which do not collide.
+    ``parent`` (bodies,) is the group that a joint moves this one against, where their shapes do not collide; -1 none.
     """
 
     def __init__(self, bodies: Sequence[Body], joints: Sequence[Joint]):
@@ -61,64 +92,201 @@ class RigidGroups:
         held = {self.group[j.child] for j in joints if j.type == JointType.FIXED and j.parent == WORLD}
         held |= {self.group[i] for i, body in enumerate(bodies) if body.kinematic}
         self.immovable = np.array([group in held for group in self.group], bool)
-        self.linked = set()
+        above = np.full(len(bodies), -1)
         for joint in joints:
             if joint.parent != WORLD and joint.type != JointType.FIXED and not joint.collide_with_parent:
-                a, b = self.group[joint.parent], self.group[joint.child]
-                self.linked |= {(a, b), (b, a)}
+                above[self.group[joint.child]] = self.group[joint.parent]
+        self.parent = above[self.group] if len(bodies) else above
+
+
+class PairRules:
+    """Which of the shapes of one world may touch, block by block.
+
+    A pair is ruled out by bodies and joints (``structural``), by ``filters``, by shapes that do not collide, by groups
+    (two shapes of different groups, neither of them -1, do not touch), and by masks (no bit of the one's ``contype`` is
+    in the other's ``conaffinity``). Pairs in ``explicit`` may touch in any case. ``joints``: one for each body.
+
+    ``rigid`` (n,): the leading body of those that are fixed together, -1 the world; ``linked`` (n,): the leading body
+    of the parent that the shape does not touch, -1 none; ``immovable`` (n,) bool.
+    """
+
+    def __init__(
+        self,
+        bodies: Sequence[Body],
+        joints: Sequence[Joint],
+        shapes: Sequence[Shape],
+        filters: set[tuple[int, int]] = frozenset(),
+        explicit: Sequence[tuple[int, int]] = (),
+    ):
+        groups = RigidGroups(bodies, joints)
+        body = np.array([shape.body for shape in shapes], int).reshape(-1)
+        static = body == WORLD
+        self.rigid = np.where(static, -1, groups.group[body] if len(bodies) else -1).astype(np.int32)
+        self.linked = np.where(static, -1, groups.parent[body] if len(bodies) else -1).astype(np.int32)
+        self.immovable = np.where(static, True, groups.immovable[body] if len(bodies) else True)
+        self.group = np.array([shape.group for shape in shapes], int)
+        self.contype, self.conaffinity = (
+            np.array([getattr(shape, name) for shape in shapes], np.int64) for name in ("contype", "conaffinity")
+        )
+        self.collides = np.array([shape.collides for shape in shapes], bool)
+        self.type = np.array([shape.type for shape in shapes], int)
+        self.explicit = np.unique(np.sort(np.array(explicit, int).reshape(-1, 2), axis=1), axis=0)
+        low, high = filter_indices(filters)
+        self.filtered = np.unique(np.stack([low, high], axis=1), axis=0)
+        self._filtered_rows, self._explicit_rows = _both_ways(self.filtered), _both_ways(self.explicit)
+
+    def part(self, shapes: np.ndarray) -> PairRules:
+        """The rules among some shapes, given in ascending order and numbered anew."""
+        place = np.full(len(self.type), -1)
+        place[shapes] = np.arange(len(shapes))
+        result = copy.copy(self)
+        for name in ("rigid", "linked", "immovable", "group", "contype", "conaffinity", "collides", "type"):
+            setattr(result, name, getattr(self, name)[shapes])
+        for name in ("filtered", "explicit"):
+            pairs = place[getattr(self, name)]
+            pairs = pairs[(pairs >= 0).all(axis=1)]
+            setattr(result, name, pairs)
+            setattr(result, f"_{name}_rows", _both_ways(pairs))
+        return result
+
+    def touchable(self) -> np.ndarray:
+        """The shapes that collide or are of an explicit pair, ascending."""
+        counts = self.collides.copy()
+        counts[self.explicit.ravel()] = True
+        return np.flatnonzero(counts)
+
+    def structural(self, rows: slice) -> np.ndarray:
+        """(rows, n) bool: True where bodies and joints alone rule a contact out.
+
+        Shapes of one body or of bodies fixed together, of a parent and its child (but never of the world and its
+        children), and of two bodies that nothing moves.
+        """
+        rigid = self.rigid[rows, None]
+        out = rigid == self.rigid
+        if (self.linked >= 0).any():
+            linked = self.linked[rows, None]
+            out |= (linked == self.rigid) & (linked >= 0)
+            out |= (rigid == self.linked) & (rigid >= 0)
+        if self.immovable.any():
+            out |= self.immovable[rows, None] & self.immovable
+        return out
+
+    def allowed(self, rows: slice) -> np.ndarray:
+        """(rows, n) bool, False on the diagonal: which shapes may touch those of ``rows``, a slice with both ends."""
+        out = self.structural(rows)
+        np.logical_not(out, out=out)
+        if (self.group != -1).any():
+            group = self.group[rows, None]
+            out &= (group == self.group) | (group == -1) | (self.group == -1)
+        if not np.bitwise_and.reduce(self.contype & self.conaffinity):  # no bit is common to all
+            meets = (self.contype[rows, None] & self.conaffinity) != 0
+            meets |= (self.conaffinity[rows, None] & self.contype) != 0
+            out &= meets
+        if not self.collides.all():
+            out &= self.collides[rows, None] & self.collides
+        for pairs, value in ((self._filtered_rows, False), (self._explicit_rows, True)):
+            first, last = np.searchsorted(pairs[:, 0], (rows.start, rows.stop))
+            out[pairs[first:last, 0] - rows.start, pairs[first:last, 1]] = value
+        return out
+
+    def ordered(self, rows: slice) -> np.ndarray:
+        """(rows, n) bool: the shapes that may touch those of ``rows`` and come second in the pair.
+
+        The first of a pair has the smaller ShapeType or, of two alike, the smaller number.
+        """
+        place = np.argsort(np.argsort(self.type, kind="stable"), kind="stable").astype(np.int32)
+        out = place[rows, None] < place
+        out &= self.allowed(rows)
+        return out
+
+    def blocks(self):
+        """Slices of rows, such that a block of pairs takes a few MB."""
+        count = len(self.type)
+        step = max(1, BLOCK // max(count, 1))
+        return (slice(begin, min(begin + step, count)) for begin in range(0, count, step))
+
+
+def _both_ways(pairs: np.ndarray) -> np.ndarray:
+    """Each pair and its reverse, sorted."""
+    return np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0)
 
 
 def structural_filter(bodies: Sequence[Body], joints: Sequence[Joint], shapes: Sequence[Shape]) -> np.ndarray:
-    """Symmetric (n, n) bool over shapes: True where bodies and joints alone rule a contact out.
-
-    Shapes of one body or of bodies fixed together, of a parent and its child (but never of the world and its
-    children), and of two bodies that nothing moves.
-    """
-    rigid = RigidGroups(bodies, joints)
-    body = np.array([shape.body for shape in shapes], int).reshape(-1)
-    static = body == WORLD
-    group = np.where(static, -1, rigid.group[body] if len(bodies) else -1)
-    immovable = np.where(static, True, rigid.immovable[body] if len(bodies) else True)
-    together = group[:, None] == group[None, :]
-    if rigid.linked:
-        count = len(bodies)
-        joined = np.isin(group[:, None] * count + group[None, :], [a * count + b for a, b in rigid.linked])
-        together |= joined & ~(static[:, None] | static[None, :])
-    return together | (immovable[:, None] & immovable[None, :])
+    """Symmetric (n, n) bool over shapes: ``PairRules.structural`` of all of them."""
+    return PairRules(bodies, joints, shapes).structural(slice(0, len(shapes)))
 
 
-def find_pairs(
-    bodies: Sequence[Body], joints: Sequence[Joint], shapes: Sequence[Shape], filters: set[tuple[int, int]]
-) -> PairTable:
-    """All pairs of shapes of one world that may touch.
+def may_touch(
+    bodies: Sequence[Body],
+    joints: Sequence[Joint],
+    shapes: Sequence[Shape],
+    filters: set[tuple[int, int]],
+    explicit: Sequence[tuple[int, int]] = (),
+) -> np.ndarray:
+    """Symmetric (n, n) bool over shapes: ``PairRules.allowed`` of all of them."""
+    return PairRules(bodies, joints, shapes, filters, explicit).allowed(slice(0, len(shapes)))
 
-    ``joints``: one for each body. A pair is ruled out by ``structural_filter``, by ``filters``, by shapes that do not
-    collide, and by groups: two shapes of different groups, neither of them -1, do not touch.
-    """
-    ruled_out = structural_filter(bodies, joints, shapes)
-    group = np.array([shape.group for shape in shapes], int)
-    ruled_out |= (group[:, None] != group[None, :]) & (group[:, None] != -1) & (group[None, :] != -1)
-    idle = ~np.array([shape.collides for shape in shapes], bool)
-    ruled_out |= idle[:, None] | idle[None, :]
-    i, j = filter_indices(filters)
-    ruled_out[i, j] = True
-    low, high = np.nonzero(np.triu(~ruled_out, 1))
-    types = np.array([shape.type for shape in shapes], int)
-    swap = types[low] > types[high]
-    first, second = np.where(swap, high, low), np.where(swap, low, high)
-    order = np.lexsort((second, first))
-    first, second = first[order], second[order]
-    lookup = np.full((len(ShapeType), len(ShapeType)), -1)
+
+def list_pairs(rules: PairRules) -> PairTable:
+    """All pairs that may touch, block by block: memory grows with the pairs, and shapes that never do cost nothing."""
+    lookup, own = routine_table(), rules.touchable().astype(np.int32)
+    rules = rules.part(own)
+    counts, seconds, routines = [], [], []
+    for rows in rules.blocks():
+        mask = rules.ordered(rows)
+        routine = lookup[rules.type[rows]][:, rules.type]
+        mask &= routine >= 0
+        counts.append(mask.sum(axis=1))
+        seconds.append(own[np.flatnonzero(mask) % mask.shape[1]])
+        routines.append(routine[mask])
+    counts = np.concatenate(counts) if counts else np.zeros(0, int)
+    second = np.concatenate([np.zeros(0, np.int32), *seconds])
+    routine = np.concatenate([np.zeros(0, np.int8), *routines])
+    return PairTable(np.repeat(own, counts), second, routine)
+
+
+def choose_broad_phase(rules: PairRules) -> str:
+    """ "pairs" for a world of at most LISTED_PAIRS pairs that may touch, else "bvh"."""
+    movable = int((rules.collides & ~rules.immovable).sum())
+    most = movable * (movable - 1) // 2 + movable * (int(rules.collides.sum()) - movable) + len(rules.explicit)
+    if most <= LISTED_PAIRS:
+        return "pairs"
+    if most > COUNTED_PAIRS:
+        return "bvh"
+    found = 0
+    for rows in rules.blocks():
+        found += int(np.count_nonzero(rules.ordered(rows)))
+        if found > LISTED_PAIRS:
+            return "bvh"
+    return "pairs"
+
+
+def routine_table() -> np.ndarray:
+    """The routine of two types (types, types) int8, the smaller type first; -1 for those that have none."""
+    lookup = np.full((len(ShapeType), len(ShapeType)), -1, np.int8)
     for (a, b), routine in ROUTINES.items():
         lookup[a, b] = routine
-    routine = lookup[types[first], types[second]] if len(first) else np.zeros(0, int)
-    known = routine >= 0
-    missing = np.bincount(types[first[~known]] * len(ShapeType) + types[second[~known]])
-    unsupported = {
-        tuple(ShapeType(kind).name.lower() for kind in divmod(pair, len(ShapeType))): int(missing[pair])
+    return lookup
+
+
+def count_unsupported(rules: PairRules) -> dict[tuple[str, str], int]:
+    """How many pairs that may touch are of two types (names, lower case) that no routine collides."""
+    rules = rules.part(rules.touchable())
+    lookup, kinds = routine_table(), len(ShapeType)
+    present = np.unique(rules.type)
+    lacking = [kind for kind in present if (lookup[kind, present[present >= kind]] < 0).any()]
+    missing = np.zeros(kinds * kinds, np.int64)
+    for rows in rules.blocks():
+        if not np.isin(rules.type[rows], lacking).any():
+            continue
+        first, second = np.nonzero(rules.ordered(rows))
+        types = rules.type[rows.start + first], rules.type[second]
+        without = lookup[types] < 0
+        missing += np.bincount((types[0] * kinds + types[1])[without], minlength=kinds * kinds)
+    return {
+        tuple(ShapeType(kind).name.lower() for kind in divmod(int(pair), kinds)): int(missing[pair])
         for pair in np.flatnonzero(missing)
     }
-    return PairTable(first[known], second[known], routine[known], unsupported)
 
 
 def filter_indices(filters: set[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:

@@ -16,7 +16,7 @@ from simengine.builder.joints import BALL_KINDS, XYZ
 from simengine.builder.kinematics import InitialState, initial_state
 from simengine.builder.masses import body_masses
 from simengine.builder.mesh_data import Mesh
-from simengine.builder.pairs import find_pairs
+from simengine.builder.pairs import PairRules, PairTable, choose_broad_phase, count_unsupported, list_pairs
 from simengine.builder.topology import build_topology, link_order, starts
 from simengine.builder.validate import check_elements, check_floating, check_masses, warn_of_poses
 from simengine.enums import BodyFlag, DofKind, JointType, ShapeFlag, ShapeType
@@ -27,7 +27,8 @@ class Template:
     """One world as arrays: ``arrays`` by name (float64, or integers numbered within the world, -1 the world).
 
     ``joint_q_start`` and ``joint_qd_start`` lack their last entry. ``labels`` by kind. ``topology``: the rows of owner
-    ``topology`` without ``group_world``. ``meshes``: what ``shape_mesh`` numbers. ``gravity`` (3,).
+    ``topology`` without ``group_world``. ``meshes``: what ``shape_mesh`` numbers. ``gravity`` (3,). ``rules``: which
+    shapes may touch; ``broad_phase``: "pairs" where the topology lists them, "bvh" where they are searched for.
     """
 
     arrays: dict[str, np.ndarray]
@@ -37,6 +38,13 @@ class Template:
     unsupported: dict[tuple[str, str], int]
     meshes: list[Mesh]
     gravity: tuple[float, ...]
+    rules: PairRules
+    broad_phase: str
+
+    def search_pairs(self) -> None:
+        """Leave out the list of pairs: ``sim.collide`` is to search for them."""
+        self.topology |= PairTable.empty().arrays()
+        self.broad_phase = "bvh"
 
     def structure_key(self) -> bytes:
         """Equal for worlds that may share a batch group: same topology, types and numbers of everything."""
@@ -59,8 +67,13 @@ class Template:
         return content.digest()
 
 
-def compile_template(elements: Elements, shared: Sequence[Shape], gravity: Sequence[float]) -> Template:
-    """Check one world and turn it into arrays; ``shared``: the static shapes of all worlds. Raises ModelError."""
+def compile_template(
+    elements: Elements, shared: Sequence[Shape], gravity: Sequence[float], broad_phase: str | None = None
+) -> Template:
+    """Check one world and turn it into arrays; ``shared``: the static shapes of all worlds. Raises ModelError.
+
+    ``broad_phase``: "pairs", "bvh", or None to choose by the number of pairs.
+    """
     check_elements(elements)
     bodies, joints = elements.bodies, [*elements.joints, *floating_joints(elements)]
     order = link_order(bodies, joints)
@@ -70,11 +83,17 @@ def compile_template(elements: Elements, shared: Sequence[Shape], gravity: Seque
     check_masses(bodies, joints, masses, order, initial)
     warn_of_poses(bodies, joints, initial)
     all_shapes = [*elements.shapes, *shared]
-    pairs = find_pairs(bodies, joints, all_shapes, elements.filters)
+    explicit = [(pair.shape0, pair.shape1) for pair in elements.contact_pairs]
+    rules = PairRules(bodies, joints, all_shapes, elements.filters, explicit)
+    broad_phase = broad_phase or choose_broad_phase(rules)
+    pairs = list_pairs(rules) if broad_phase == "pairs" else PairTable.empty()
     meshes: dict[Mesh, int] = {}
     arrays = body_arrays(bodies, joints, masses, initial)
     arrays |= joint_arrays(joints, initial)
     arrays |= shape_arrays(elements.shapes, meshes)
+    own = len(elements.shapes)
+    arrays |= {"shape_rigid_body": rules.rigid[:own], "shape_parent_body": rules.linked[:own]}
+    arrays["shape_immovable"] = rules.immovable[:own].astype(int)
     arrays |= other_arrays(elements)
     kinds = {kind: getattr(elements, kind) for kind in schema.ELEMENTS} | {"joints": joints}
     coord_start, dof_start = starts(joints)
@@ -87,9 +106,11 @@ def compile_template(elements: Elements, shared: Sequence[Shape], gravity: Seque
             "dofs": int(dof_start[-1]),
         },
         topology=build_topology(bodies, joints, all_shapes, pairs),
-        unsupported=pairs.unsupported,
+        unsupported=count_unsupported(rules),
         meshes=list(meshes),
         gravity=tuple(gravity),
+        rules=rules,
+        broad_phase=broad_phase,
     )
 
 
@@ -180,7 +201,8 @@ def joint_arrays(joints: Sequence[Joint], initial: InitialState) -> dict[str, np
 
 
 def shape_arrays(shapes: Sequence[Shape], meshes: dict[Mesh, int]) -> dict[str, np.ndarray]:
-    """The ``shape_*`` rows; a mesh that is not yet in ``meshes`` gets the next number there."""
+    """The ``shape_*`` rows, of shapes on the world as to what moves them; a mesh that is not yet in ``meshes`` gets the
+    next number there."""
     numbers = [-1 if shape.mesh is None else meshes.setdefault(shape.mesh, len(meshes)) for shape in shapes]
     materials = [shape.material.row() for shape in shapes]
     widths = {"shape_reference": 2, "shape_impedance": 5}
@@ -203,6 +225,11 @@ def shape_arrays(shapes: Sequence[Shape], meshes: dict[Mesh, int]) -> dict[str, 
         "shape_radius": np.array([bounding_radius(shape) for shape in shapes], float),
         "shape_margin": np.array([shape.margin for shape in shapes], float),
         "shape_gap": np.array([shape.gap for shape in shapes], float),
+        "shape_contype": np.array([shape.contype for shape in shapes], np.int64).astype(np.int32),
+        "shape_conaffinity": np.array([shape.conaffinity for shape in shapes], np.int64).astype(np.int32),
+        "shape_rigid_body": np.full(len(shapes), -1),
+        "shape_parent_body": np.full(len(shapes), -1),
+        "shape_immovable": np.ones(len(shapes), int),
         "shape_group": np.array([shape.group for shape in shapes], int),
         "shape_color": _rows([shape.color for shape in shapes], 4),
     }
@@ -228,6 +255,8 @@ def bounding_radius(shape: Shape) -> float:
     x, y, z = shape.size
     if shape.type == ShapeType.PLANE:
         return inf
+    if shape.type == ShapeType.HEIGHTFIELD:
+        return float(np.linalg.norm(shape.mesh.vertices, axis=1).max())
     if shape.type in MESH_TYPES:
         return float(np.linalg.norm(shape.mesh.vertices * shape.size, axis=1).max())
     if shape.type == ShapeType.BOX:

@@ -8,7 +8,7 @@ import numpy as np
 
 from simengine.builder.elements import WORLD, Body, Joint, Shape
 from simengine.builder.pairs import PairTable
-from simengine.enums import DofKind, JointType, LinkFlag
+from simengine.enums import DENSE_DOFS, DofKind, JointType, LinkFlag
 from simengine.errors import ModelError, shortened
 
 FLOATING = (JointType.FREE, JointType.DISTANCE)
@@ -92,7 +92,8 @@ def build_topology(
         links["link_dof_count"].append(len(joint.dofs))
         links["link_root"].append(root)
         links["link_depth"].append(links["link_depth"][parent] + 1)
-        links["link_flags"].append(LinkFlag.KINEMATIC if bodies[joint.child].kinematic else 0)
+        kinematic = LinkFlag.KINEMATIC if bodies[joint.child].kinematic else 0
+        links["link_flags"].append(kinematic | (LinkFlag.FLOATING if joint.type in FLOATING else 0))
         last_dof.append(last_dof[parent])
         for i, dof in enumerate(joint.dofs):
             in_ball = dof.kind >= DofKind.BALL_X
@@ -107,7 +108,9 @@ def build_topology(
         if joints[j].type in FLOATING and joints[j].parent == WORLD and link not in parents_used:
             links["link_flags"][link] |= LinkFlag.SINGLE_FREE_BODY
     table = {name: np.array(values, np.int32) for name, values in (links | dofs).items()}
-    table["dof_mask"] = path_masks(table["dof_parent"])
+    table |= dof_trees(table["dof_parent"])
+    dense = len(table["dof_parent"]) <= DENSE_DOFS
+    table["dof_mask"] = path_masks(table["dof_parent"]) if dense else np.zeros(0, np.int32)
     table["shape_link"] = np.array([link_of_body[shape.body] for shape in shapes], np.int32)
     return table | pairs.arrays()
 
@@ -117,6 +120,16 @@ def starts(joints: Sequence[Joint]) -> tuple[np.ndarray, np.ndarray]:
     coords = np.cumsum([0, *(joint.coord_count for joint in joints)])
     dofs = np.cumsum([0, *(len(joint.dofs) for joint in joints)])
     return coords, dofs
+
+
+def dof_trees(dof_parent: np.ndarray) -> dict[str, np.ndarray]:
+    """``dof_depth``, ``dof_tree_start`` and ``dof_tree_end`` of dofs that are numbered depth first."""
+    depth, start = np.zeros_like(dof_parent), np.zeros_like(dof_parent)
+    for j, parent in enumerate(dof_parent):
+        depth[j] = 0 if parent < 0 else depth[parent] + 1
+        start[j] = j if parent < 0 else start[parent]
+    end = np.searchsorted(start, start, side="right").astype(dof_parent.dtype)
+    return {"dof_depth": depth, "dof_tree_start": start, "dof_tree_end": end}
 
 
 def path_masks(dof_parent: np.ndarray) -> np.ndarray:

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from simengine import schema
-from simengine.builder.elements import WORLD, Body, Elements, Equality, Joint, Shape
+from simengine.builder.elements import KINDS, WORLD, Body, Elements, Equality, Joint, Shape
 from simengine.builder.frames import quat_rotate
 from simengine.builder.inertia import MassProperties, breaks_triangle_inequality, combine, inertia_problem
 from simengine.builder.joints import check_joint
 from simengine.builder.kinematics import InitialState, largest_gap
+from simengine.builder.mechanisms import KEPT, ContactPair
 from simengine.builder.pairs import RigidGroups, filter_indices
 from simengine.builder.topology import FLOATING
 from simengine.builder.values import inertia_matrix, number, numbers, pose
@@ -28,6 +29,8 @@ SIZES = {
     ShapeType.CONE: ("radius", "half_height"),
     ShapeType.ELLIPSOID: ("a", "b", "c"),
 }
+
+MASSLESS = (ShapeType.PLANE, ShapeType.HEIGHTFIELD)
 
 
 def check_elements(elements: Elements) -> None:
@@ -50,6 +53,10 @@ def check_elements(elements: Elements) -> None:
         site.xform = pose(site.xform, f"site {site.label!r}, xform")
     for equality in elements.equalities:
         check_equality(equality, elements)
+    for kind, singular in KEPT.items():
+        _check_labels(getattr(elements, kind), singular)
+        for element in getattr(elements, kind):
+            check_kept(element, singular, elements)
     low, high = filter_indices(elements.filters)
     wrong = np.flatnonzero((low < 0) | (low >= high) | (high >= len(elements.shapes)))
     if wrong.size:
@@ -98,7 +105,10 @@ def check_shape(shape: Shape) -> None:
     if shape.type == ShapeType.PLANE:
         for size in shape.size:
             number(size, f"{what}, half size", lowest=0.0)
-    if shape.mesh is not None:
+    if shape.type == ShapeType.HEIGHTFIELD:
+        for size in shape.size[:2]:
+            number(size, f"{what}, half size", positive=True)
+    elif shape.mesh is not None:
         for factor in shape.size:
             if factor == 0:
                 raise ModelError(
@@ -112,8 +122,9 @@ def check_shape(shape: Shape) -> None:
     number(shape.margin, f"{what}, margin", lowest=0.0)
     number(shape.gap, f"{what}, gap", lowest=0.0)
     shape.color = numbers(shape.color, 4, f"{what}, color")
-    if shape.type == ShapeType.PLANE and (shape.mass or shape.density):
-        raise ModelError("a plane has no mass; give the mass to the body", element=what)
+    if shape.type in MASSLESS and (shape.mass or shape.density):
+        kind = shape.type.name.lower()
+        raise ModelError(f"a {kind} has no mass; give the mass to the body", element=what)
 
 
 def check_equality(equality: Equality, elements: Elements) -> None:
@@ -138,6 +149,30 @@ def check_equality(equality: Equality, elements: Elements) -> None:
     equality.data = numbers(equality.data, 8, f"{what}, data", infinite=True)
 
 
+def check_kept(element, singular: str, elements: Elements) -> None:
+    """ModelError where one of the elements that are kept, of the kind ``singular``, refers to what does not exist."""
+    what = f"{singular} {element.label!r}"
+    plurals = {name: kind for kind, name in KINDS.items()}
+
+    def existing(kind: str, index: int) -> int:
+        count = len(getattr(elements, plurals[kind]))
+        lowest = WORLD if kind == "body" else 0
+        if not lowest <= index < count:
+            raise ModelError(f"names {kind} {index}; there are {count}, counted from 0", element=what)
+        return index
+
+    try:
+        element.renumber(existing)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"has a malformed or unknown reference: {error}", element=what) from None
+    if isinstance(element, ContactPair):
+        for shape in (elements.shapes[element.shape0], elements.shapes[element.shape1]):
+            if not shape.collides:
+                raise ModelError(
+                    f"names shape {shape.label!r}, which does not collide; set collides=True", element=what
+                )
+
+
 def check_masses(
     bodies: Sequence[Body],
     joints: Sequence[Joint],
@@ -153,6 +188,8 @@ def check_masses(
     rigid = RigidGroups(bodies, joints)
     parts: dict[int, list[MassProperties]] = {}
     for body, properties in enumerate(masses):
+        if not np.isfinite(properties.inertia).all() or not np.isfinite(properties.mass):
+            raise ModelError("its mass or inertia is too large for a number", element=f"body {bodies[body].label!r}")
         parts.setdefault(rigid.group[body], []).append(properties.moved(initial.pose[body]))
     total = {group: combine(own) for group, own in parts.items()}
     carried = {group: own.mass for group, own in total.items()}
@@ -190,6 +227,8 @@ def _check_leaf(joint: Joint, own: MassProperties, initial: InitialState, index:
     if not angular:
         return
     inertia = own.inertia if joint.type in FLOATING else own.about(initial.joint_frame[index])
+    if not np.isfinite(inertia).all():
+        raise ModelError(f"its inertia about joint {joint.label!r} is too large for a number", element=what)
     scale = max(np.abs(inertia).max(), 1e-300)
     if angular[0].kind == DofKind.BALL_X:
         least = np.linalg.eigvalsh(inertia)[0] + min(dof.armature for dof in angular)

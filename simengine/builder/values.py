@@ -23,7 +23,8 @@ def numbers(value, count: int, what: str, infinite: bool = False) -> tuple[float
     if len(result) != count:
         raise ModelError(f"has {len(result)} numbers; it must have {count}", element=what)
     if not all(math.isfinite(x) or (infinite and not math.isnan(x)) for x in result):
-        raise ModelError(f"is {result}; it must be {'a number' if infinite else 'finite'}", element=what)
+        shown = result[0] if count == 1 else result
+        raise ModelError(f"is {shown}; it must be {'a number' if infinite else 'finite'}", element=what)
     return result
 
 
@@ -49,6 +50,13 @@ def flag(value, what: str) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise ModelError(f"is {value!r}; it must be True or False", element=what)
     return bool(value)
+
+
+def mask(value, what: str) -> int:
+    """32 bits as a whole number from 0 to 2^32 - 1, or as a signed one; ModelError naming ``what`` otherwise."""
+    if isinstance(value, bool) or not hasattr(value, "__index__") or not -(2**31) <= int(value) < 2**32:
+        raise ModelError(f"is {value!r}; it must be a whole number of 32 bits", element=what)
+    return int(value) % 2**32
 
 
 def pose(value, what: str) -> Pose:

@@ -19,7 +19,7 @@ ELEMENTS = {
 }  # fmt: skip
 OFFSETS = {
     "joint_parent": "bodies", "joint_child": "bodies", "shape_body": "bodies", "site_body": "bodies",
-    "joint_q_start": "coords", "joint_qd_start": "dofs",
+    "joint_q_start": "coords", "joint_qd_start": "dofs", "shape_rigid_body": "bodies", "shape_parent_body": "bodies",
 }  # fmt: skip
 OF_WORLD = ("body_world", "shape_world", "world_group", "random_key")
 
@@ -191,12 +191,12 @@ def test_gravity_is_the_template_s_where_it_was_set_there():
 def test_unsupported_pairs_are_counted_over_all_worlds():
     template = sim.ModelBuilder()
     for _ in range(3):
-        template.add_shape_cone(template.add_body(), 1, 1)
+        template.add_shape_plane(template.add_body(mass=1, inertia=(1, 1, 1)))
     builder = sim.ModelBuilder()
     builder.add_ground_plane()
     builder.replicate(template, 5)
     model = builder.finalize(device="cpu")
-    assert model.unsupported_pairs == {("cone", "cone"): 15, ("plane", "cone"): 15}
+    assert model.unsupported_pairs == {("plane", "plane"): 30}
 
 
 def test_replicas_stand_on_a_grid_for_viewers_alone():
@@ -229,12 +229,27 @@ def test_worlds_and_bodies_do_not_mix():
         sim.ModelBuilder().add_builder(with_worlds)
     with pytest.raises(sim.ModelError, match="up_axis is 'Y' here and 'Z' there"):
         sim.ModelBuilder(up_axis="Y").replicate(template, 1)
-    for count in (0, 1.5):
-        with pytest.raises(sim.ModelError, match="replicate: count is"):
+    for count in (0, 1.5, "2", None, float("inf")):
+        with pytest.raises(sim.ModelError, match="replicate(, count: is|: count is)"):
             sim.ModelBuilder().replicate(template, count)
+    for other in ("x", None, template.finalize(device="cpu")):
+        for add in (sim.ModelBuilder().add_builder, sim.ModelBuilder().merge_builder):
+            with pytest.raises(sim.ModelError, match=f"got a {type(other).__name__}; it takes a ModelBuilder"):
+                add(other)
+        with pytest.raises(sim.ModelError, match="replicate: got a"):
+            sim.ModelBuilder().replicate(other, 2)
     for call in (with_body.merge_builder, with_body.add_builder):
         with pytest.raises(sim.ModelError, match="itself"):
             call(with_body)
+
+
+def test_what_single_precision_cannot_hold_is_refused_by_name():
+    """The largest float32 is 3.4e38."""
+    builder = sim.ModelBuilder()
+    builder.add_body(mass=1.0, inertia=(1e39, 1e39, 1e39))
+    with pytest.raises(sim.ModelError, match=r'body_inertia: holds 1e\+39, which single .* precision="float64"'):
+        builder.finalize(device="cpu")
+    assert builder.finalize(device="cpu", precision="float64").body_inertia[0, 0, 0] == 1e39
 
 
 def test_model_views_and_labels(precision):

@@ -47,3 +47,12 @@ def test_angle_between_is_the_angle_turned_whatever_the_sign():
     b = frames.quat_multiply(a, frames.quat_from_axis_angle((1.0, 0.0, 0.0), 1e-7))
     assert frames.angle_between(a, b) == pytest.approx(1e-7, rel=1e-6)
     assert frames.angle_between(a, tuple(-x for x in b)) == pytest.approx(1e-7, rel=1e-6)
+
+
+def test_the_quaternion_of_a_matrix_is_the_one_that_made_it():
+    rng = np.random.default_rng(4)
+    turns = [random_pose(rng)[3:] for _ in range(50)]
+    turns += [(0, 0, 0, 1), (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0.6, -0.8, 0, 0), (0, 0.6, 0.8, 0)]
+    for q in turns:
+        found = frames.quaternion_of(matrix((0, 0, 0, *q))[:3, :3])
+        assert abs(np.dot(found, q)) == pytest.approx(1.0, abs=1e-15)

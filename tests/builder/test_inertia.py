@@ -4,6 +4,7 @@ import mujoco
 import numpy as np
 import pytest
 
+import simengine as sim
 from simengine.builder.frames import quat_from_axis_angle
 from simengine.builder.inertia import (
     NOTHING,
@@ -11,6 +12,7 @@ from simengine.builder.inertia import (
     breaks_triangle_inequality,
     combine,
     inertia_problem,
+    principal_axes,
     shape_mass_properties,
     shell,
     solid,
@@ -229,3 +231,32 @@ def test_impossible_inertias_are_named():
     assert inertia_problem(1, np.diag([1, 2, 3.0])) == ""
     assert breaks_triangle_inequality(np.diag([1, 1, 2.1]))
     assert not breaks_triangle_inequality(np.diag([1, 1, 2.0]))
+
+
+@pytest.mark.parametrize("radius", [1e80, 1e110, 1e300])
+def test_a_shape_too_large_for_an_inertia_is_refused_by_name(radius):
+    builder = sim.ModelBuilder()
+    builder.add_shape_sphere(builder.add_body(), radius, label="planet")
+    with pytest.raises(sim.ModelError, match="shape 'planet' is too large"):
+        builder.finalize(device="cpu")
+
+
+@pytest.mark.parametrize(
+    "moments", [(1.0, 2.0, 2.5), (3.0, 3.0, 3.0), (2.0, 1.0, 1.0), (1e-9, 1.0, 1.0), (5.0, 0.0, 0.0)]
+)
+def test_principal_axes_are_those_that_made_the_inertia(moments):
+    rng = np.random.default_rng(7)
+    for _ in range(20):
+        turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        inertia = turn @ np.diag(moments) @ turn.T
+        inertia = 0.5 * (inertia + inertia.T)
+        found, axes = principal_axes(inertia)
+        np.testing.assert_allclose(np.sort(found), np.sort(moments), atol=1e-15 * max(moments) * 8)
+        np.testing.assert_allclose(axes @ np.diag(found) @ axes.T, inertia, atol=1e-15 * max(moments) * 8)
+        np.testing.assert_allclose(axes.T @ axes, np.eye(3), atol=4e-15)
+        assert np.linalg.det(axes) > 0.0 and found.min() >= 0.0
+
+
+def test_a_diagonal_inertia_keeps_its_axes_and_their_order():
+    moments, axes = principal_axes(np.diag([3.0, 1.0, 2.0]))
+    assert moments.tolist() == [3.0, 1.0, 2.0] and np.array_equal(axes, np.eye(3))

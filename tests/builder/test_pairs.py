@@ -1,12 +1,15 @@
 """Which shapes may touch: every rule, and the routines."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 import simengine as sim
-from simengine.builder.pairs import ROUTINES
-from simengine.builder.template import compile_template
-from simengine.enums import PAIR_CONTACTS, PairRoutine, ShapeType
+from simengine.builder import pairs
+from simengine.builder.pairs import ROUTINES, PairRules
+from simengine.builder.template import compile_template, floating_joints
+from simengine.enums import PAIR_CONTACTS, PRIMITIVE_ROUTINES, JointType, PairRoutine, ShapeType
 from tests.builder.scenes import chain
 
 
@@ -80,14 +83,14 @@ def test_groups_filters_and_idle_shapes_are_left_out():
 
 
 def test_many_shapes_are_filtered_and_counted_like_few():
-    """Closed forms for 400 spheres and 200 cones, each on a body of its own, a tenth of the spheres filtered."""
+    """Closed forms for 400 spheres and 200 planes, each on a body of its own, a tenth of the spheres filtered."""
     builder = sim.ModelBuilder()
-    spheres = [builder.add_shape_sphere(builder.add_body(), 0.1) for _ in range(400)]
+    spheres = [builder.add_shape_sphere(builder.add_body(), 0.1, collision_group=1) for _ in range(400)]
     for _ in range(200):
-        builder.add_shape_cone(builder.add_body(), 0.1, 0.1)
+        builder.add_shape_plane(builder.add_body(mass=1, inertia=(1, 1, 1)), collision_group=2)
     builder.filter_shapes(spheres[360:][::-1])
     template = compile_template(builder._elements, (), builder.gravity)
-    assert template.unsupported == {("sphere", "cone"): 400 * 200, ("cone", "cone"): 200 * 199 // 2}
+    assert template.unsupported == {("plane", "plane"): 200 * 199 // 2}
     low, high = template.topology["pair_shape0"], template.topology["pair_shape1"]
     expected = [(i, j) for i in range(360) for j in range(i + 1, 400)]
     np.testing.assert_array_equal(np.stack([low, high], 1), expected)
@@ -137,7 +140,9 @@ def test_each_pair_of_types_has_its_routine_or_is_counted(first, second):
     if (low, high) in ROUTINES:
         assert template.unsupported == {}
         (routine,) = template.topology["pair_routine"]
-        assert PairRoutine(routine).name == f"{low.name}_{high.name}"
+        own, any_convex = f"{low.name}_{high.name}", "PLANE_CONVEX" if low == ShapeType.PLANE else "CONVEX_CONVEX"
+        known = {primitive.name for primitive in PRIMITIVE_ROUTINES}
+        assert PairRoutine(routine).name == (own if own in known else any_convex)
         (i,), (j,) = template.topology["pair_shape0"], template.topology["pair_shape1"]
         assert (template.arrays["shape_type"][i], template.arrays["shape_type"][j]) == (low, high)
     else:
@@ -146,7 +151,7 @@ def test_each_pair_of_types_has_its_routine_or_is_counted(first, second):
 
 
 def test_every_routine_has_a_pair_of_types():
-    assert sorted(ROUTINES.values()) == sorted(PairRoutine)
+    assert set(ROUTINES.values()) == set(PairRoutine)
 
 
 def test_slots_count_the_contacts_of_the_pairs_before():
@@ -160,3 +165,121 @@ def test_slots_count_the_contacts_of_the_pairs_before():
     np.testing.assert_array_equal(t["pair_slot"], [sum(contacts[:i]) for i in range(6)])
     order = list(zip(t["pair_shape0"], t["pair_shape1"], strict=True))
     assert order == sorted(order)
+
+
+def test_shapes_that_never_touch_change_no_pair_and_are_not_looked_at(monkeypatch):
+    """Visuals between the shapes that collide, with filters among and between them: the pairs are those without."""
+    random = np.random.default_rng(4)
+    plain, dressed = sim.ModelBuilder(), sim.ModelBuilder()
+    numbers = []  # of each shape that collides, among all
+    for body in range(6):
+        for builder in (plain, dressed):
+            builder.add_body(mass=1, inertia=(1, 1, 1))
+        for _ in range(random.integers(0, 3)):
+            dressed.add_shape_sphere(body, 1.0, collides=False)
+        numbers.append(dressed.add_shape_sphere(body, 0.1, label=f"s{body}"))
+        plain.add_shape_sphere(body, 0.1, label=f"s{body}")
+    for i, j in ((0, 1), (2, 5)):
+        plain.add_shape_collision_filter_pair(i, j)
+        dressed.add_shape_collision_filter_pair(numbers[i], numbers[j])
+    for i in set(range(len(dressed.shapes))) - set(numbers):
+        dressed.add_shape_collision_filter_pair(i, numbers[3])
+    plain.add_contact_pair(0, 1)
+    dressed.add_contact_pair(numbers[0], numbers[1])
+    looked, ordered = [], PairRules.ordered
+    monkeypatch.setattr(
+        PairRules, "ordered", lambda self, rows: (looked.append(len(self.type)), ordered(self, rows))[1]
+    )
+    assert pair_labels(dressed) == pair_labels(plain)
+    assert len(pair_labels(plain)) == 6 * 5 // 2 - 1
+    assert set(looked) == {6}
+    assert len(dressed.shapes) > 6
+
+
+def rule_by_rule(builder, i: int, j: int) -> bool:
+    """Whether two shapes may touch, by the rules one after another."""
+    joint_of = {joint.child: joint for joint in builder.joints}
+
+    def root(body):  # the first of the bodies that fixed joints between bodies hang it on
+        while body in joint_of and joint_of[body].type == JointType.FIXED and joint_of[body].parent != -1:
+            body = joint_of[body].parent
+        return body
+
+    def held(body):
+        if body == -1:
+            return True
+        together = [b for b in range(len(builder.bodies)) if root(b) == root(body)]
+        fixed = any(
+            b in joint_of and joint_of[b].type == JointType.FIXED and joint_of[b].parent == -1 for b in together
+        )
+        return fixed or any(builder.bodies[b].kinematic for b in together)
+
+    def is_child(body, other):
+        joint = joint_of.get(root(body))
+        free = joint is None or joint.parent == -1 or joint.collide_with_parent
+        return not free and root(joint.parent) == root(other)
+
+    a, b = builder.shapes[i], builder.shapes[j]
+    if any({pair.shape0, pair.shape1} == {i, j} for pair in builder.contact_pairs):
+        return True
+    if not (a.collides and b.collides) or (i, j) in builder._elements.filters or (held(a.body) and held(b.body)):
+        return False
+    if a.group != b.group and -1 not in (a.group, b.group):
+        return False
+    if not (a.contype & b.conaffinity or b.contype & a.conaffinity):
+        return False
+    if -1 in (a.body, b.body):
+        return True
+    same = root(a.body) == root(b.body)
+    return not same and not is_child(a.body, b.body) and not is_child(b.body, a.body)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("block", [1, 50, 1 << 20])
+def test_all_rules_together_are_those_one_by_one(seed, block, monkeypatch):
+    """Random chains of all joints, with every rule in use; pairs in order, whatever the size of a block."""
+    monkeypatch.setattr(pairs, "BLOCK", block)
+    random = np.random.default_rng(seed)
+    builder = sim.ModelBuilder()
+    for _ in range(14):
+        kind = random.choice(["free", "revolute", "fixed", "held", "loose"])
+        body = builder.add_body(mass=1, inertia=(1, 1, 1), kinematic=kind == "free" and random.random() < 0.3)
+        if kind in ("revolute", "loose") and body:
+            joint = builder.add_joint_revolute(int(random.integers(body)), body)
+            builder.joints[joint].collide_with_parent = kind == "loose"
+        elif kind == "fixed" and body:
+            builder.add_joint_fixed(int(random.integers(body)), body)
+        elif kind == "held":
+            builder.add_joint_fixed(-1, body)
+    for _ in range(40):
+        add = builder.add_shape_sphere if random.random() < 0.5 else builder.add_shape_capsule
+        sizes = (0.1,) if add == builder.add_shape_sphere else (0.1, 0.1)
+        options = dict(contype=int(random.integers(4)), conaffinity=int(random.integers(4)), density=0)
+        options |= dict(collision_group=int(random.choice([-1, -1, 1, 2])), collides=bool(random.random() < 0.9))
+        add(int(random.integers(-1, 14)), *sizes, **options)
+    for i, j in random.integers(40, size=(30, 2)):
+        if i != j:
+            builder.add_shape_collision_filter_pair(int(i), int(j))
+    for i, j in random.integers(40, size=(6, 2)):
+        if i != j and builder.shapes[i].collides and builder.shapes[j].collides:
+            builder.add_contact_pair(int(i), int(j))
+    t = compile_template(builder._elements, (), builder.gravity).topology
+    found = list(zip(t["pair_shape0"].tolist(), t["pair_shape1"].tolist(), strict=True))
+    expected = {(i, j) for i in range(40) for j in range(i + 1, 40) if rule_by_rule(builder, i, j)}
+    assert found == sorted(found) and len(set(found)) == len(found)
+    assert {tuple(sorted(pair)) for pair in found} == expected
+
+
+def test_memory_grows_with_the_pairs_alone():
+    """2,000,000 pairs of 2,000 spheres: eight bytes for each and one for its routine, twice while they are put
+    together, and a block of a million."""
+    builder = sim.ModelBuilder()
+    for _ in range(2000):
+        builder.add_shape_sphere(builder.add_body(), 0.1)
+    joints = floating_joints(builder._elements)
+    tracemalloc.start()
+    table = pairs.list_pairs(PairRules(builder.bodies, joints, builder.shapes))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(table.first) == 2000 * 1999 // 2
+    assert peak < 50e6

@@ -78,6 +78,9 @@ def test_tables_of_a_random_tree_agree_with_its_joints(seed):
         bits = {i for i in range(len(on_path)) if masks[dof, i // 32] >> (i % 32) & 1}
         assert bits == expected
         assert t["dof_parent"][dof] == max(expected - {dof}, default=-1)
+        assert t["dof_depth"][dof] == len(expected) - 1
+        tree = [other for other, path in enumerate(on_path) if min(path) == min(expected)]
+        assert tree == list(range(t["dof_tree_start"][dof], t["dof_tree_end"][dof]))
 
 
 def test_single_free_bodies_and_kinematic_ones_are_flagged():
@@ -87,7 +90,8 @@ def test_single_free_bodies_and_kinematic_ones_are_flagged():
     t = topology_of(builder)
     flags = {body: flag for body, flag in zip(t["link_body"], t["link_flags"], strict=True)}
     single = LinkFlag.SINGLE_FREE_BODY
-    assert flags == {-1: 0, 0: single, 1: single | LinkFlag.KINEMATIC, 2: 0, 3: 0}
+    floating = LinkFlag.FLOATING
+    assert flags == {-1: 0, 0: single | floating, 1: single | floating | LinkFlag.KINEMATIC, 2: floating, 3: 0}
 
 
 def test_bodies_without_joint_get_free_joints_after_the_others_in_body_order():

@@ -128,6 +128,19 @@ def test_ball_and_free_joints_refuse_what_they_do_not_have():
         (lambda b: b.add_shape_plane(0, mass=1, label="s"), "shape 's': a plane has no mass"),
         (lambda b: b.add_shape_plane(0, density=1, label="s"), "shape 's': a plane has no mass"),
         (lambda b: b.add_shape_mesh(0, (np.eye(3), [[0, 1, 2]]), scale=(1, 0, 1), density=0), "scale: is zero in one"),
+        (lambda b: b.add_shape_heightfield(0, np.eye(2), 0, 1, label="s"), "shape 's', half size: is 0"),
+        (lambda b: b.add_shape_heightfield(0, np.eye(2), 1, -1, label="s"), "shape 's', half size: is -1"),
+        (lambda b: b.add_shape_heightfield(0, np.eye(2), 1, 1, base=-1), "base: is -1"),
+        (lambda b: b.add_shape_heightfield(0, np.eye(2), 1, 1, mass=1, label="s"), "shape 's': a heightfield has no"),
+        (
+            lambda b: b.add_shape_heightfield(0, [[1, 2]], 1, 1, label="s"),
+            "s: heights have shape .1, 2.; give at least",
+        ),
+        (
+            lambda b: b.add_shape_heightfield(0, [[1, NAN], [0, 1]], 1, 1, label="s"),
+            "s: .* row 0, column 1 is not finite",
+        ),
+        (lambda b: b.add_shape_heightfield(0, [["a"]], 1, 1, label="s"), "s: heights must be a table of numbers"),
         (lambda b: b.add_shape_collision_filter_pair(0, 9), "shape collision filter: names shapes 0 and 9"),
         (lambda b: b.add_site(9), "site, body: is 9"),
     ],
@@ -230,6 +243,14 @@ def test_mass_without_inertia_is_refused():
     assert_refused(builder, "body 'dot': has mass 2 but neither inertia nor a shape with density")
 
 
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value):RuntimeWarning")
+def test_inertias_beyond_all_numbers_are_refused_by_name():
+    builder = sim.ModelBuilder()
+    body = builder.add_body(mass=1e300, com=(0, 0, 0), inertia=(1e300, 1e300, 1e300), label="planet")
+    builder.add_joint_revolute(-1, body, child_xform=(1e60, 0, 0, 0, 0, 0, 1), label="orbit")
+    assert_refused(builder, "body 'planet': its inertia about joint 'orbit' is too large")
+
+
 def test_point_mass_may_not_spin_freely_but_may_swing():
     builder = sim.ModelBuilder()
     body = builder.add_body(mass=1, com=(0, 0, -1), inertia=(0, 0, 0), label="bob")
@@ -304,6 +325,5 @@ def test_unknown_up_axis_precision_and_gradients_are_refused():
         chain(1).finalize(device="cpu", requires_grad=True)
     with pytest.raises(ModelError, match=r"gravity: .*finite"):
         sim.ModelBuilder(gravity=NAN)
-    for add, name in ((sim.ModelBuilder.add_shape_heightfield, "height"), (sim.ModelBuilder.add_shape_sdf, "distance")):
-        with pytest.raises(sim.UnsupportedError, match=f"{name} fields .* add_shape_mesh"):
-            add(sim.ModelBuilder(), -1, None)
+    with pytest.raises(sim.UnsupportedError, match="distance fields .* add_shape_mesh"):
+        sim.ModelBuilder().add_shape_sdf(-1, None)

@@ -1,0 +1,299 @@
+"""What a model holds of its meshes to collide them: trees over triangles and their neighbours, and convex hulls."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from simengine.builder.mesh_data import Mesh, convex_hull
+from simengine.enums import ShapeFlag, ShapeType
+
+LEAF_TRIANGLES = 4
+"""Triangles of a leaf of the tree, at most."""
+
+FACE_TILT = 1e-4
+"""rad: neighbouring triangles of a hull whose normals differ by less than this are one face."""
+
+
+FLATNESS = 1e-10
+"""Points this part of their extent off a plane lie in it."""
+
+
+@dataclass(frozen=True)
+class Hull:
+    """A convex hull with its faces as polygons. Numbers are of its own vertices and corners.
+
+    ``points`` (n, 3); ``neighbour_start`` (n + 1,) and ``neighbour``: the vertices that an edge joins to each;
+    ``normal`` (f, 3) of the faces, ``face_start`` (f + 1,) and ``corner``: their vertices, counter-clockwise.
+    """
+
+    points: np.ndarray
+    neighbour_start: np.ndarray
+    neighbour: np.ndarray
+    normal: np.ndarray
+    face_start: np.ndarray
+    corner: np.ndarray
+
+
+@dataclass(frozen=True)
+class TriangleTree:
+    """A complete binary tree of boxes over triangles: ``order`` (t,) of the leaves, ``lower``, ``upper`` (nodes, 3).
+
+    Node 1 is the root, nodes 2 i and 2 i + 1 are below node i, node 0 is unused. ``neighbour`` (t, 3): the triangle
+    across each edge, -1 none.
+    """
+
+    order: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    neighbour: np.ndarray
+
+
+def collision_rows(meshes: Sequence[Mesh], shapes: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The rows of a model over ``mesh_nodes`` and hulls, float64.
+
+    ``shapes``: its rows ``shape_type``, ``shape_mesh`` and ``shape_flags``; what collides with nothing gets neither
+    tree nor hull. Raises ModelError where the points of a hull lie on one line, MissingExtraError without SciPy.
+    """
+    collides = (np.asarray(shapes["shape_flags"]) & ShapeFlag.COLLIDES) != 0
+    kinds, of = np.asarray(shapes["shape_type"])[collides], np.asarray(shapes["shape_mesh"])[collides]
+    hulled = set(of[kinds == ShapeType.CONVEX_HULL].tolist())
+    fields = set(of[kinds == ShapeType.HEIGHTFIELD].tolist())
+    surfaces = fields | set(of[kinds == ShapeType.MESH].tolist())
+    hulls = [hull_of(mesh) if i in hulled else None for i, mesh in enumerate(meshes)]
+    trees = [triangle_tree(mesh) if i in surfaces else None for i, mesh in enumerate(meshes)]
+    grids = [grid_of(mesh) if i in fields else (0, 0) for i, mesh in enumerate(meshes)]
+    return _hull_rows(hulls) | _tree_rows(meshes, trees) | {"mesh_grid": np.array(grids, np.int32).reshape(-1, 2)}
+
+
+def grid_of(mesh: Mesh) -> tuple[int, int]:
+    """Rows and columns of the vertices of a height field's surface, as ``mesh_data.surface_mesh`` numbers them."""
+    columns = int(mesh.triangles[0, 2]) - 1
+    return len(mesh.vertices) // columns, columns
+
+
+# ---- hulls
+
+
+@functools.lru_cache(maxsize=4096)
+def hull_of(mesh: Mesh) -> Hull:
+    """The convex hull of a mesh's vertices; of points in one plane a polygon with two faces."""
+    flat = _flat_outline(mesh.vertices)
+    if flat is not None:
+        points, polygons = flat, [np.arange(len(flat)), np.arange(len(flat))[::-1]]
+    else:
+        hull = convex_hull(mesh.vertices, mesh.label)
+        points, polygons = hull.vertices, _faces_of(hull.vertices, hull.triangles)
+    sizes = np.array([len(polygon) for polygon in polygons])
+    starts, corner = np.concatenate([[0], np.cumsum(sizes)]), np.concatenate(polygons)
+    after = np.arange(len(corner)) + 1
+    after[starts[1:] - 1] = starts[:-1]
+    edges = np.stack([corner, corner[after]], axis=1)
+    normal = np.add.reduceat(
+        np.cross(
+            points[corner] - points[corner[np.repeat(starts[:-1], sizes)]], points[corner[after]] - points[corner]
+        ),
+        starts[:-1],
+    )  # twice the area
+    edges = np.unique(np.concatenate([edges, edges[:, ::-1]]), axis=0)
+    return Hull(
+        points,
+        np.searchsorted(edges[:, 0], np.arange(len(points) + 1)),
+        edges[:, 1],
+        normal / np.linalg.norm(normal, axis=1, keepdims=True),
+        starts,
+        corner,
+    )
+
+
+def _flat_outline(points: np.ndarray) -> np.ndarray | None:
+    """The corners of the convex hull of points in one plane, in order; None where they span a solid, or only a line."""
+    centred = points - points.mean(axis=0)
+    _, spread, axes = np.linalg.svd(centred, full_matrices=False)
+    size = spread.max(initial=0)
+    if (len(spread) > 2 and spread[2] > FLATNESS * size) or len(spread) < 2 or spread[1] <= FLATNESS * size:
+        return None
+    flat = centred @ axes[:2].T
+    order = np.lexsort(flat.T[::-1])
+    chains = []
+    for way in (order, order[::-1]):  # the lower and the upper chain (Andrew 1979)
+        chain: list[int] = []
+        for i in way:
+            while len(chain) > 1 and _turn(*flat[[chain[-2], chain[-1], i]]) <= 1e-12 * size * size:
+                chain.pop()
+            chain.append(i)
+        chains += chain[:-1]
+    return points[chains]
+
+
+def _turn(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> float:
+    """Twice the area of a triangle in the plane, positive where it turns left."""
+    return float((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
+
+
+def _faces_of(points: np.ndarray, triangles: np.ndarray) -> list[np.ndarray]:
+    """The corners of each face: of triangles alone in their plane, and round patches of neighbours in one plane."""
+    corners = points[triangles]
+    cross = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    area = np.linalg.norm(cross, axis=1)
+    normal = cross / np.maximum(area, 1e-300)[:, None]
+    one = np.repeat(np.arange(len(triangles)), 3)
+    other = neighbours(points, triangles).ravel()
+    one, other = one[(other >= 0) & (area[one] >= area[other])], other[(other >= 0) & (area[one] >= area[other])]
+    flat = FACE_TILT * np.linalg.norm(np.ptp(points, axis=0))
+    height = np.abs(np.einsum("nki,ni->nk", corners[other] - corners[one][:, :1], normal[one])).max(axis=1)
+    tilt = np.linalg.norm(normal[one] - normal[other], axis=1)
+    joined = (height < 0.01 * flat) & ((tilt < FACE_TILT) | (area[other] < 1e-6 * area[one]))
+    group = _connected(len(triangles), one[joined], other[joined])
+    numbers, sizes = np.unique(group, return_counts=True)
+    alone = np.isin(group, numbers[sizes == 1])
+    faces = list(triangles[alone])
+    for number in numbers[sizes > 1]:
+        patch = np.flatnonzero(group == number)
+        largest = patch[area[patch].argmax()]
+        off = np.abs((corners[patch] - corners[largest, 0]) @ normal[largest]).max()
+        outline = _outline(triangles[patch]) if off < flat else None
+        # what bends stays apart, and what closes on itself, as both sides of a thin plate and all of a needle do
+        faces += list(triangles[patch]) if outline is None else [outline]
+    return faces
+
+
+def _connected(count: int, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The lowest number among all that pairs join to each of ``count`` things."""
+    group = np.arange(count)
+    while True:
+        before = group.copy()
+        np.minimum.at(group, one, group[other])
+        np.minimum.at(group, other, group[one])
+        group = group[group]
+        if np.array_equal(group, before):
+            return group
+
+
+def _outline(triangles: np.ndarray) -> np.ndarray | None:
+    """The vertices round a patch of triangles, from the lowest number on; None where its rim is not one loop."""
+    edges = [tuple(edge) for t in triangles.tolist() for edge in ((t[0], t[1]), (t[1], t[2]), (t[2], t[0]))]
+    inner = set(edges)
+    rim = [(a, b) for a, b in edges if (b, a) not in inner]
+    if not rim:
+        return None
+    after = dict(rim)
+    first = at = min(after)
+    outline = []
+    while True:
+        outline.append(at)
+        at = after[at]
+        if at == first or len(outline) > len(after):
+            return np.array(outline) if len(outline) == len(rim) else None
+
+
+def _hull_rows(hulls: Sequence[Hull | None]) -> dict[str, np.ndarray]:
+    known = [hull for hull in hulls if hull is not None]
+    points = np.cumsum([0, *(0 if hull is None else len(hull.points) for hull in hulls)])
+    faces = np.cumsum([0, *(0 if hull is None else len(hull.normal) for hull in hulls)])
+    first = [start for start, hull in zip(points, hulls, strict=False) if hull is not None]
+    return {
+        "mesh_hull_point_start": points.astype(np.int32),
+        "mesh_hull_face_start": faces.astype(np.int32),
+        "hull_point": _joined([hull.points for hull in known], (0, 3)),
+        "hull_neighbour_start": _joined_starts([hull.neighbour_start for hull in known]),
+        "hull_neighbour": _joined([h.neighbour + n for h, n in zip(known, first, strict=True)], (0,)).astype(np.int32),
+        "hull_face_normal": _joined([hull.normal for hull in known], (0, 3)),
+        "hull_face_start": _joined_starts([hull.face_start for hull in known]),
+        "hull_corner": _joined([h.corner + n for h, n in zip(known, first, strict=True)], (0,)).astype(np.int32),
+    }
+
+
+def _joined(arrays: Sequence[np.ndarray], empty: tuple) -> np.ndarray:
+    return np.concatenate([np.zeros(empty), *arrays]) if arrays else np.zeros(empty)
+
+
+def _joined_starts(starts: Sequence[np.ndarray]) -> np.ndarray:
+    sizes = [np.diff(start) for start in starts]
+    return np.concatenate([[0], np.cumsum(_joined(sizes, (0,)))]).astype(np.int32)
+
+
+# ---- triangles
+
+
+@functools.lru_cache(maxsize=256)
+def triangle_tree(mesh: Mesh) -> TriangleTree:
+    """The tree over a mesh's triangles, sorted along a space-filling curve (Morton 1966) through their middles."""
+    corners = mesh.vertices[mesh.triangles]
+    lower, upper = corners.min(axis=1), corners.max(axis=1)
+    middle = 0.5 * (lower + upper)
+    extent = max(np.ptp(middle, axis=0).max(), 1e-300)
+    cell = np.minimum((middle - middle.min(axis=0)) / extent * 2**21, 2**21 - 1).astype(np.uint64)
+    code = sum(_spread(cell[:, axis]) << np.uint64(axis) for axis in range(3))
+    order = np.argsort(code, kind="stable")
+    count = len(order)
+    leaves = 1
+    while leaves * LEAF_TRIANGLES < count:
+        leaves *= 2
+    starts = np.arange(leaves) * count // leaves
+    nodes_lower, nodes_upper = np.zeros((2 * leaves, 3)), np.zeros((2 * leaves, 3))
+    nodes_lower[leaves:] = np.minimum.reduceat(lower[order], starts)
+    nodes_upper[leaves:] = np.maximum.reduceat(upper[order], starts)
+    level = leaves
+    while level > 1:
+        below = slice(level, 2 * level)
+        level //= 2
+        nodes_lower[level : 2 * level] = nodes_lower[below].reshape(level, 2, 3).min(axis=1)
+        nodes_upper[level : 2 * level] = nodes_upper[below].reshape(level, 2, 3).max(axis=1)
+    return TriangleTree(order, nodes_lower, nodes_upper, neighbours(mesh.vertices, mesh.triangles))
+
+
+def _spread(cell: np.ndarray) -> np.ndarray:
+    """21 bits to every third bit of 63."""
+    x = cell.astype(np.uint64)
+    for shift, mask in (
+        (32, 0x1F00000000FFFF),
+        (16, 0x1F0000FF0000FF),
+        (8, 0x100F00F00F00F00F),
+        (4, 0x10C30C30C30C30C3),
+        (2, 0x1249249249249249),
+    ):
+        x = (x | (x << np.uint64(shift))) & np.uint64(mask)
+    return x
+
+
+def neighbours(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
+    """The triangle (t, 3) across the edge from corner i to i + 1, -1 where there is none.
+
+    Vertices at equal positions count as one. Where more than two triangles meet at an edge, those that run along it in
+    opposite senses are joined in their order.
+    """
+    _, merged = np.unique(vertices + 0.0, axis=0, return_inverse=True)
+    corners = merged.reshape(-1)[triangles].astype(np.int64)
+    start, end = corners.ravel(), np.roll(corners, -1, axis=1).ravel()
+    own, twin = start * len(vertices) + end, end * len(vertices) + start
+    order = np.argsort(own, kind="stable")
+    place = np.minimum(np.searchsorted(own[order], twin), len(own) - 1)
+    found = order[place]
+    matches = (own[found] == twin) & (start != end)
+    return np.where(matches, found // 3, -1).reshape(-1, 3).astype(np.int32)
+
+
+def _tree_rows(meshes: Sequence[Mesh], trees: Sequence[TriangleTree | None]) -> dict[str, np.ndarray]:
+    first = np.cumsum([0, *(len(mesh.triangles) for mesh in meshes)])[:-1]
+    order, neighbour = [], []
+    for start, mesh, tree in zip(first, meshes, trees, strict=True):
+        count = len(mesh.triangles)
+        order.append(start + (np.arange(count) if tree is None else tree.order))
+        neighbour.append(np.full((count, 3), -1) if tree is None else _moved(tree.neighbour, start))
+    known = [tree for tree in trees if tree is not None]
+    nodes = np.cumsum([0, *(0 if tree is None else len(tree.lower) for tree in trees)])
+    return {
+        "mesh_order": _joined(order, (0,)).astype(np.int32),
+        "mesh_neighbour": _joined(neighbour, (0, 3)).astype(np.int32),
+        "mesh_node_start": nodes.astype(np.int32),
+        "mesh_lower": _joined([tree.lower for tree in known], (0, 3)),
+        "mesh_upper": _joined([tree.upper for tree in known], (0, 3)),
+    }
+
+
+def _moved(numbers: np.ndarray, by: int) -> np.ndarray:
+    return np.where(numbers < 0, -1, numbers + by)
