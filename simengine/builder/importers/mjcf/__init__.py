@@ -1,0 +1,1 @@
+"""Reading MJCF, MuJoCo's format."""

@@ -1,0 +1,80 @@
+"""The table of attributes against the schema that MuJoCo's library prints."""
+
+from __future__ import annotations
+
+import re
+
+import mujoco
+
+from simengine.builder.importers.mjcf.attributes import SHORTCUTS, TABLE
+from simengine.builder.importers.mjcf.sensors import SENSORS
+
+KINDS = {
+    ("tuple", "element"): "tuple element",
+    ("equality", "joint"): "equality joint",
+    ("equality", "tendon"): "equality tendon",
+    ("fixed", "joint"): "tendon joint",
+    ("spatial", "site"): "tendon site",
+    ("spatial", "geom"): "tendon geom",
+}
+"""The table's word for an element, by the one that it stands in."""
+
+
+def schema() -> list[tuple[tuple[str, ...], list[str]]]:
+    """Each element with those it stands in, and its attributes."""
+    found: list[tuple[tuple[str, ...], list[str]]] = []
+    for line in mujoco.mj_printSchema(False, False).splitlines():
+        start = re.match(r"( *)(\(world\))?(\w+) \(.\) *(.*)", line)
+        if start:
+            depth = len(start[1]) // 3
+            above = (found and next((path for path, _ in reversed(found) if len(path) == depth), ())) or ()
+            found.append(((*above, start[3]), start[4].split()))
+        elif line.strip():
+            found[-1][1].extend(line.split())
+    return found
+
+
+def kind_of(path: tuple[str, ...]) -> str:
+    tag, above = path[-1], path[-2] if len(path) > 1 else ""
+    if above == "sensor":
+        return "sensor"
+    return KINDS.get((above, tag), tag)
+
+
+def is_passed_over(path: tuple[str, ...]) -> bool:
+    return any(tag in TABLE.ignored_elements and tag != "skin" for tag in path) or "skin" in path
+
+
+def test_every_attribute_of_mjcf_is_in_the_table():
+    assert len(schema()) > 150
+    missing = []
+    for path, names in schema():
+        if is_passed_over(path):
+            continue
+        kind = kind_of(path)
+        missing += [f"{'/'.join(path)} {name}" for name in names if (kind, name) not in TABLE.rows]
+    assert not missing
+
+
+def test_every_element_of_mjcf_is_read_or_passed_over_for_a_reason():
+    kinds = {element for element, _ in TABLE.rows}
+    containers = {"asset", "contact", "equality", "tendon", "actuator", "sensor", "keyframe", "custom", "worldbody"}
+    unknown = [
+        path
+        for path, _ in schema()
+        if not is_passed_over(path) and kind_of(path) not in kinds | containers | {"mujoco"}
+    ]
+    assert not unknown
+
+
+def test_the_kinds_of_actuators_and_sensors_are_those_of_mjcf():
+    tags: dict[str, set[str]] = {"actuator": set(), "sensor": set()}
+    for path, _ in schema():
+        if len(path) == 3 and path[1] in tags:
+            tags[path[1]].add(path[2])
+    assert tags["actuator"] - {"plugin"} == set(SHORTCUTS)
+    assert tags["sensor"] <= set(SENSORS)
+
+
+def test_what_is_not_read_has_a_reason():
+    assert not [row for row in TABLE.rows.values() if row.fate != "read" and not row.reason]
