@@ -1,0 +1,1 @@
+"""Reading USD files: UsdPhysics, and what PhysxSchema, Newton and MjcPhysics add to it."""
