@@ -27,73 +27,26 @@ class ShapePrims:
         self._meshes: dict[int, tuple] = {}
         self._makers: dict[int, Callable] = {
             ShapeType.PLANE: self._plane,
-            ShapeType.SPHERE: self._sphere,
-            ShapeType.BOX: self._box,
-            ShapeType.CAPSULE: self._capsule,
-            ShapeType.CYLINDER: self._cylinder,
-            ShapeType.CONE: self._cone,
-            ShapeType.ELLIPSOID: self._ellipsoid,
+            **{kind: self._solid for kind in SOLIDS},
             ShapeType.MESH: self._mesh,
             ShapeType.CONVEX_HULL: self._mesh,
         }
 
     def define(self, shape: int, path) -> None:
         """The prim of one shape at ``path``: geometry, pose on its body, colour."""
-        from pxr import Usd, UsdGeom, Vt
-
         rows = self._rows
         size = [float(x) for x in rows["shape_size"][shape]]
         scale, gprim = self._makers[int(rows["shape_type"][shape])](path, shape, size)
         set_pose(gprim, rows["shape_xform"][shape], scale)
-        color = rows["shape_color"][shape]
-        gprim.CreateDisplayColorAttr(Vt.Vec3fArray([tuple(map(float, color[:3]))]))
-        if color[3] < 1.0:
-            gprim.CreateDisplayOpacityAttr(Vt.FloatArray([float(color[3])]))
-        extent = UsdGeom.Boundable.ComputeExtentFromPlugins(gprim, Usd.TimeCode.Default())
-        gprim.CreateExtentAttr(extent)
+        set_color(gprim, rows["shape_color"][shape])
 
-    # one function for each kind: (scale or None, the prim)
-
-    def _sphere(self, path, shape, size):
-        from pxr import UsdGeom
-
-        sphere = UsdGeom.Sphere.Define(self.stage, path)
-        sphere.CreateRadiusAttr(size[0])
-        return None, sphere
-
-    def _ellipsoid(self, path, shape, size):
-        return size, self._sphere(path, shape, (1.0,))[1]
-
-    def _box(self, path, shape, size):
-        from pxr import UsdGeom
-
-        cube = UsdGeom.Cube.Define(self.stage, path)
-        cube.CreateSizeAttr(2.0)
-        return size, cube
-
-    def _upright(self, kind: str, path, size):
-        """A capsule, cylinder or cone: along Z as here; USD's height of a capsule leaves the caps out too."""
-        from pxr import UsdGeom
-
-        gprim = getattr(UsdGeom, kind).Define(self.stage, path)
-        gprim.CreateAxisAttr(UsdGeom.Tokens.z)
-        gprim.CreateRadiusAttr(size[0])
-        gprim.CreateHeightAttr(2.0 * size[1])
-        return None, gprim
-
-    def _capsule(self, path, shape, size):
-        return self._upright("Capsule", path, size)
-
-    def _cylinder(self, path, shape, size):
-        return self._upright("Cylinder", path, size)
-
-    def _cone(self, path, shape, size):
-        return self._upright("Cone", path, size)
+    def _solid(self, path, shape, size):
+        return define_solid(self.stage, path, ShapeType(int(self._rows["shape_type"][shape])), size)
 
     def _plane(self, path, shape, size):
         x, y = (half if half > 0.0 else ENDLESS + self._reach for half in size[:2])
         corners = np.array([(-x, -y, 0), (x, -y, 0), (x, y, 0), (-x, y, 0)], np.float32)
-        return None, self._define_mesh(path, corners, np.array([4], np.int32), np.arange(4, dtype=np.int32))
+        return None, define_mesh(self.stage, path, corners, np.array([4], np.int32), np.arange(4, dtype=np.int32))
 
     def _mesh(self, path, shape, size):
         index = int(self._rows["shape_mesh"][shape])
@@ -102,18 +55,61 @@ class ShapePrims:
             corners = self._rows["mesh_triangle"][slice(*triangles)].astype(np.int32).reshape(-1)
             vertices = self._rows["mesh_point"][slice(*points)].astype(np.float32)
             self._meshes[index] = (vertices, np.full(len(corners) // 3, 3, np.int32), corners)
-        return size, self._define_mesh(path, *self._meshes[index])
+        return size, define_mesh(self.stage, path, *self._meshes[index])
 
-    def _define_mesh(self, path, points, counts, corners):
-        from pxr import UsdGeom, Vt
 
-        mesh = UsdGeom.Mesh.Define(self.stage, path)
-        mesh.CreatePointsAttr(Vt.Vec3fArray.FromNumpy(points))
-        mesh.CreateFaceVertexCountsAttr(Vt.IntArray.FromNumpy(counts))
-        mesh.CreateFaceVertexIndicesAttr(Vt.IntArray.FromNumpy(corners))
-        mesh.CreateSubdivisionSchemeAttr(UsdGeom.Tokens.none)
-        mesh.CreateDoubleSidedAttr(True)
-        return mesh
+SOLIDS = {
+    ShapeType.SPHERE: "Sphere",
+    ShapeType.ELLIPSOID: "Sphere",
+    ShapeType.BOX: "Cube",
+    ShapeType.CAPSULE: "Capsule",
+    ShapeType.CYLINDER: "Cylinder",
+    ShapeType.CONE: "Cone",
+}
+"""Prims of the shapes that USD has itself."""
+
+
+def define_solid(stage, path, kind: ShapeType, size) -> tuple:
+    """The prim of a shape of SOLIDS, and the scale (3,) that it needs or None; ``size`` as in ``shape_size``.
+
+    Capsules, cylinders and cones are along Z as here; USD's height of a capsule leaves the caps out too.
+    """
+    from pxr import UsdGeom
+
+    gprim = getattr(UsdGeom, SOLIDS[kind]).Define(stage, path)
+    if kind == ShapeType.BOX:
+        gprim.CreateSizeAttr(2.0)
+        return size, gprim
+    if kind in (ShapeType.SPHERE, ShapeType.ELLIPSOID):
+        gprim.CreateRadiusAttr(size[0] if kind == ShapeType.SPHERE else 1.0)
+        return (size if kind == ShapeType.ELLIPSOID else None), gprim
+    gprim.CreateAxisAttr(UsdGeom.Tokens.z)
+    gprim.CreateRadiusAttr(size[0])
+    gprim.CreateHeightAttr(2.0 * size[1])
+    return None, gprim
+
+
+def define_mesh(stage, path, points: np.ndarray, counts: np.ndarray, corners: np.ndarray):
+    """A polygon mesh without subdivision: points (n, 3) float32, corners of each face and their indices (int32)."""
+    from pxr import UsdGeom, Vt
+
+    mesh = UsdGeom.Mesh.Define(stage, path)
+    mesh.CreatePointsAttr(Vt.Vec3fArray.FromNumpy(points))
+    mesh.CreateFaceVertexCountsAttr(Vt.IntArray.FromNumpy(counts))
+    mesh.CreateFaceVertexIndicesAttr(Vt.IntArray.FromNumpy(corners))
+    mesh.CreateSubdivisionSchemeAttr(UsdGeom.Tokens.none)
+    mesh.CreateDoubleSidedAttr(True)
+    return mesh
+
+
+def set_color(gprim, color) -> None:
+    """Author a colour (4,) and, where it is not opaque, the opacity; then the extent of the prim."""
+    from pxr import Usd, UsdGeom, Vt
+
+    gprim.CreateDisplayColorAttr(Vt.Vec3fArray([tuple(map(float, color[:3]))]))
+    if color[3] < 1.0:
+        gprim.CreateDisplayOpacityAttr(Vt.FloatArray([float(color[3])]))
+    gprim.CreateExtentAttr(UsdGeom.Boundable.ComputeExtentFromPlugins(gprim, Usd.TimeCode.Default()))
 
 
 def set_pose(xformable, pose, scale=None) -> tuple:
@@ -126,5 +122,5 @@ def set_pose(xformable, pose, scale=None) -> tuple:
     orient = xformable.AddOrientOp(UsdGeom.XformOp.PrecisionDouble)
     orient.Set(Gf.Quatd(qw, qx, qy, qz))
     if scale is not None:
-        xformable.AddScaleOp().Set(Gf.Vec3f(*scale))
+        xformable.AddScaleOp(UsdGeom.XformOp.PrecisionDouble).Set(Gf.Vec3d(*(float(factor) for factor in scale)))
     return translate, orient

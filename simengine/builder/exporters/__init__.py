@@ -1,0 +1,1 @@
+"""Writing what a builder holds to files: MJCF, URDF and USD."""
