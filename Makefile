@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: setup demo test test-slow lint bench wheel clean
+.PHONY: setup demo test test-slow lint bench report wheel clean
 
 setup: $(STAMP)
 
@@ -31,6 +31,11 @@ lint: setup
 
 bench: setup
 	$(BIN)/python -m benchmarks.robots
+
+ASSETS ?= ../shared/assets
+
+report: setup
+	$(BIN)/python -m benchmarks.import_coverage $(ASSETS) --write docs/import_coverage.md
 
 wheel: setup
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .

@@ -7,7 +7,11 @@ __version__ = "0.1.0"
 _NAMES = {
     "ModelBuilder": "simengine.builder.builder",
     "Material": "simengine.builder.material",
-    "ImportReport": "simengine.builder.report",
+    "ImportReport": "simengine.builder.importers.report",
+    "ExportReport": "simengine.builder.exporters.report",
+    "export_mjcf": "simengine.builder.exporters.mjcf.mjcf",
+    "export_urdf": "simengine.builder.exporters.urdf.urdf",
+    "export_usd": "simengine.builder.exporters.usd.usd",
     "Model": "simengine.model",
     "State": "simengine.state",
     "Control": "simengine.state",
@@ -45,8 +49,8 @@ _NAMES = {
     "MissingExtraError": "simengine.errors",
 }
 
-_SUBMODULES = ("runtime", "builder", "solvers", "collision", "viewers", "errors", "schema", "enums")
+_SUBMODULES = ("runtime", "builder", "solvers", "collision", "sensors", "viewers", "usd", "errors", "schema", "enums")
 
-_LATER = ("Tape", "export_usd", "envs", "interop", "sensors", "usd")
+_LATER = ("Tape", "envs", "interop")
 
 __getattr__, __dir__ = lazy_names(__name__, _NAMES, _SUBMODULES, _LATER)

@@ -1,12 +1,13 @@
-"""The command ``simengine``: run, info, doctor, cache.
+"""The command ``simengine``: run, info, convert, doctor, cache.
 
-Exit codes: 0 all well; 1 the simulation went wrong, or ``doctor`` found a problem; 2 wrong usage, or a file that cannot
-be read; 130 interrupted.
+Exit codes: 0 all well; 1 the simulation went wrong, ``doctor`` found a problem, or standard output cannot be written;
+2 wrong usage, or a file that cannot be read or written; 130 interrupted.
 """
 
 from __future__ import annotations
 
 import argparse
+import errno
 import logging
 import os
 import sys
@@ -19,6 +20,8 @@ from simengine import __version__
 from simengine.errors import CapacityError, DivergenceError, KernelCompileError, LaunchError, SimError
 
 WENT_WRONG, WRONG_USE, INTERRUPTED = 1, 2, 130
+WRITE_ERRORS = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO)
+"""Of the system, when a file, pipe or terminal takes no more; those of other files name them."""
 RUN_ERRORS = (DivergenceError, CapacityError, KernelCompileError, LaunchError, MemoryError)
 
 
@@ -32,17 +35,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
             return code
     except BrokenPipeError:  # whoever read the output has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return WENT_WRONG
     except KeyboardInterrupt as interrupt:
         print("interrupted", *interrupt.args, file=sys.stderr)
         return INTERRUPTED
     except (SimError, OSError, MemoryError) as error:
+        if isinstance(error, OSError) and error.errno in WRITE_ERRORS and error.filename is None:  # of print
+            _drop_output()
+            print(f"error: standard output: cannot be written: {error.strerror}", file=sys.stderr)
+            return WENT_WRONG
         if options.debug:
             traceback.print_exc()
         else:
             print(f"error: {_one_line(error)}", file=sys.stderr)
         return WENT_WRONG if isinstance(error, RUN_ERRORS) else WRONG_USE
+
+
+def _drop_output() -> None:
+    """Send what is left to print nowhere: a second error, at the end of the process, would be told without words."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -59,6 +71,13 @@ def make_parser() -> argparse.ArgumentParser:
     _add_run(commands, common)
     info = _add(commands, common, "info", _info, "what a robot file holds, and how it was read")
     _add_file(info)
+    convert = _add(commands, common, "convert", _convert, "write a robot file in another format")
+    _add_file(convert)
+    convert.add_argument(
+        "output",
+        help="the file to write; its ending tells the format: .urdf, .xml, .usda, .usdc. Missing folders are made; "
+        "another file of that name is replaced, but never the one that is read",
+    )
     _add(commands, common, "doctor", _doctor, "what this machine has, what is missing and how to mend it")
     cache = _add(commands, common, "cache", _cache, "the compiled kernels on this machine")
     cache.add_argument("action", choices=("list", "clear"))
@@ -72,37 +91,46 @@ def _add(commands, common, name: str, function, text: str) -> argparse.ArgumentP
 
 
 def _add_file(command: argparse.ArgumentParser) -> None:
-    command.add_argument("file", help="a URDF file, or the name of a robot that comes with simengine")
+    command.add_argument("file", help="a URDF, MJCF or USD file, or the name of a robot that comes with simengine")
     for name, text in (
         ("--allow-path", "a folder outside the file's own in which meshes may lie; may be given again"),
         ("--package-root", "a folder that holds packages of package:// names; may be given again"),
     ):
         command.add_argument(name, action="append", default=[], metavar="DIR", help=text)
+    command.add_argument("--strict", action="store_true", help="refuse a file of which anything would be ignored")
+    command.add_argument(
+        "--trust",
+        action="store_true",
+        help="read a file outside the working folder in this process, not in one of its own with limits",
+    )
 
 
 def _add_run(commands, common) -> None:
     run = _add(commands, common, "run", _run, "simulate a robot from a file; drives hold its initial pose")
     _add_file(run)
     scene = run.add_argument_group("scene")
-    scene.add_argument("--floating", action="store_true", help="the root link moves freely; else it is fixed")
+    scene.add_argument("--floating", action="store_true", help="the root link of a URDF moves freely; else it is fixed")
     scene.add_argument("--worlds", type=_count, default=1, metavar="N", help="copies of the robot (default 1)")
     place = scene.add_mutually_exclusive_group()
     place.add_argument(
         "--height",
         type=float,
         metavar="M",
-        help="of the root link (default: the robot just clears the ground)",
+        help="of the root link (default: a URDF just clears the ground, others stand where the file says)",
     )
     place.add_argument(
         "--xform", type=float, nargs="+", metavar="X", help="of the root link: x y z, or x y z qx qy qz qw"
     )
-    scene.add_argument("--no-ground", action="store_true", help="leave out the ground plane at height 0")
+    scene.add_argument(
+        "--no-ground",
+        action="store_true",
+        help="add no ground plane at height 0 (where the file has one, none is)",
+    )
     scene.add_argument(
         "--drive-frequency",
         type=float,
-        default=5.0,
         metavar="HZ",
-        help="stiffness of the drives that hold the pose, as a frequency (default 5; 0: no drives)",
+        help="stiffness of the drives that hold the pose, as a frequency (default: the file's drives, or 5; 0: none)",
     )
     scene.add_argument(
         "--noise",
@@ -115,10 +143,14 @@ def _add_run(commands, common) -> None:
     time = run.add_argument_group("time")
     time.add_argument("--seconds", type=float, default=3.0, metavar="S", help="time to simulate (default 3)")
     time.add_argument("--dt", type=float, default=1 / 60, metavar="S", help="of a frame (default 1/60)")
-    time.add_argument("--substeps", type=_count, default=4, metavar="N", help="steps in a frame (default 4)")
+    time.add_argument(
+        "--substeps", type=_count, metavar="N", help="steps in a frame (default: as the file's step asks, else 4)"
+    )
     machine = run.add_argument_group("solver and machine")
     machine.add_argument("--solver", choices=("featherstone",), default="featherstone")
-    machine.add_argument("--integrator", choices=("implicit", "euler"), default="implicit")
+    machine.add_argument(
+        "--integrator", choices=("implicit", "euler"), help="default: what the file says, else implicit"
+    )
     machine.add_argument("--device", help='"cpu" or "cuda:0" (default: a GPU where there is one)')
     machine.add_argument("--precision", choices=("float32", "float64"), default="float32")
     machine.add_argument("--threads", type=_count, metavar="N", help="of the CPU (default: all)")
@@ -149,6 +181,12 @@ def _info(options) -> int:
     from simengine.cli_info import info
 
     return info(options)
+
+
+def _convert(options) -> int:
+    from simengine.cli_convert import convert
+
+    return convert(options)
 
 
 def _doctor(options) -> int:

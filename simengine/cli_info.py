@@ -10,9 +10,11 @@ from collections.abc import Iterable
 import numpy as np
 
 import simengine as sim
-from simengine.cli_files import asset_options, find_robot
+from simengine.builder.mechanisms import KEPT
+from simengine.cli_files import find_robot, format_of, read_into
 from simengine.containers import to_numpy
 from simengine.enums import JointType, ShapeFlag, ShapeType
+from simengine.errors import printable
 from simengine.placement import reach
 
 BODY_HEAD = ("body", "mass kg", "centre of mass m", "inertia kg m2 (diagonal)", "collides", "shown")
@@ -24,24 +26,38 @@ def info(options) -> int:
     builder = sim.ModelBuilder()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the report below holds it all
-        report = builder.add_urdf(find_robot(options.file), **asset_options(options))
+        report = read_into(builder, options.file, options, velocity_limits=True)
         model = builder.finalize(device="cpu", precision="float64")
-    print(_summary(model, report))
+    print(_summary(model, report, format_of(find_robot(options.file))))
     print()
     print(table(BODY_HEAD, _bodies(model)))
     print()
     print(table(JOINT_HEAD, _joints(model)))
     print()
+    kept = [(plural.replace("_", " "), map(printable, labels)) for plural, labels in _kept(builder) if labels]
+    if kept:
+        print("\n".join(f"{plural}: {', '.join(labels)}" for plural, labels in kept) + "\n")
     print(report)
     return 0
 
 
-def _summary(model, report) -> str:
+def _summary(model, report, kind: str) -> str:
     extent = [[reach(model, sign * axis) for sign in (1, -1)] for axis in np.eye(3)]
-    size = " x ".join(f"{sum(both):.3g}" for both in extent) if None not in extent[0] else "none"
+    size = "no shapes"
+    if None not in extent[0]:
+        size = "size " + " x ".join(f"{sum(both):.3g}" for both in extent) + " m where joints start"
     mass = float(to_numpy(model.body_mass).sum())
-    counts = f"{model.body_count} bodies, {model.joint_count} joints, {model.joint_dof_count} degrees of freedom"
-    return f"{report.name}: {counts}, mass {mass:.4g} kg, size {size} m (joints where they start, the root link fixed)"
+    numbers = ((model.body_count, "body", "bodies"), (model.joint_count, "joint", "joints"))
+    numbers += ((model.joint_dof_count, "degree of freedom", "degrees of freedom"),)
+    counts = ", ".join(f"{number} {one if number == 1 else many}" for number, one, many in numbers)
+    fixed = ", the root link fixed" if kind == "urdf" else ""
+    return f"{printable(report.name) or '(no name)'}: {counts}{fixed}, mass {mass:.4g} kg, {size}"
+
+
+def _kept(builder) -> Iterable[tuple[str, list[str]]]:
+    """Labels of what the file holds besides bodies, joints and shapes."""
+    for plural in ("sites", "equalities", *KEPT):
+        yield plural, [element.label for element in getattr(builder, plural)]
 
 
 def _bodies(model) -> Iterable[tuple[str, ...]]:
@@ -87,8 +103,8 @@ def _number(value: float) -> str:
 
 
 def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    """Rows of text in columns under a head."""
-    rows = [head, *rows]
+    """Rows of text in columns under a head; a cell that would break the lines is quoted."""
+    rows = [head, *([printable(cell) for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
     return "\n".join(line.rstrip() for line in lines)

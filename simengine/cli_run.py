@@ -1,7 +1,8 @@
-"""``simengine run``: a robot from a file, on the ground, for some seconds."""
+"""``simengine run``: a robot or scene from a file, on the ground, for some seconds."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 import warnings
@@ -10,15 +11,26 @@ from contextlib import nullcontext
 import numpy as np
 
 import simengine as sim
-from simengine.cli_files import asset_options, find_robot
+from simengine.builder.importers.zero_pose import ZeroPose, is_driven
+from simengine.builder.mechanisms import SceneOptions
+from simengine.cli_checks import check_run
+from simengine.cli_files import find_robot, format_of, read_into
 from simengine.containers import to_numpy
-from simengine.enums import JointType
-from simengine.errors import ModelError
+from simengine.enums import JointType, ShapeType
+from simengine.errors import ModelError, printable
 from simengine.placement import reach, stance
 from simengine.progress import Progress
 
 CLEARANCE = 0.001
 """m: between the ground and the lowest point of a robot that was given no height."""
+DRIVE_FREQUENCY, SUBSTEPS = 5.0, 4
+"""Hz of the drives, and steps in a frame, where neither the user nor the file says."""
+DEFAULT_STEPS = {"mjcf": 0.002}
+"""s: the step of a format whose files leave it out, but mean one."""
+MOST_SUBSTEPS, LONG = 10_000, 10**6
+"""Steps in a frame that a file may ask for, and steps of a run of which the user is told."""
+INTEGRATORS = {"euler": "euler", "implicit": "implicit", "implicitfast": "implicit"}
+"""The solver's integrator for the file's word; others take the solver's own."""
 LOOK_INTERVAL = 0.1
 """s: about how often the status of the worlds is read and the bar moved on."""
 MOST_SUNK, MOST_TILT = 0.1, math.radians(10)
@@ -27,13 +39,15 @@ MOST_SUNK, MOST_TILT = 0.1, math.radians(10)
 
 def run(options) -> int:
     """Simulate as the options of the command line say; returns the exit code."""
-    _check(options)
+    check_run(options)
     if options.threads:
         sim.set_num_threads(options.threads)
-    builder = _build(options)
+    builder, scene, frequency = _build(options)
+    substeps = _substeps(scene, options)
+    _tell_length(round(options.seconds / options.dt), substeps)
     model = builder.finalize(device=options.device, precision=options.precision, seed=options.seed)
-    solver = sim.solvers.Featherstone(model, integrator=options.integrator, unsupported="warn")
-    simulation = sim.Simulation(model, solver, options.dt, options.substeps)
+    solver = sim.solvers.Featherstone(model, unsupported="warn", **_solver_options(scene, options, frequency))
+    simulation = sim.Simulation(model, solver, options.dt, substeps)
     _add_noise(simulation, options.noise, options.seed)
     with _recorder(model, options) as recorder:
         simulation.recorder = recorder
@@ -42,7 +56,7 @@ def run(options) -> int:
         except KeyboardInterrupt:
             raise KeyboardInterrupt(_how_far(simulation, options.seconds, recorder)) from None
         if options.floating and not options.no_ground:
-            _tell_stance(simulation, options.drive_frequency)
+            _tell_stance(simulation, frequency)
         if recorder is not None:
             print(
                 f"writing {recorder.path}: {recorder.frame_count} frames of {_counted(len(recorder.worlds), 'world')}"
@@ -50,38 +64,83 @@ def run(options) -> int:
     return 0
 
 
-def _check(options) -> None:
-    for name in ("seconds", "dt"):
-        value = getattr(options, name)
-        if not (math.isfinite(value) and value > 0):
-            raise ModelError(f"is {value!r}; give a positive number of seconds", element=f"--{name}")
-    if options.seconds < options.dt:
-        raise ModelError(f"is {options.seconds}, less than one frame of {options.dt:.3g} s", element="--seconds")
-    if not (math.isfinite(options.drive_frequency) and options.drive_frequency >= 0):
-        raise ModelError("must be a positive number of Hz, or 0 for no drives", element="--drive-frequency")
-    if not (math.isfinite(options.noise) and options.noise >= 0):
-        raise ModelError("must be 0 or more", element="--noise")
-    if options.xform is not None and len(options.xform) not in (3, 7):
-        raise ModelError(f"has {len(options.xform)} numbers; give 3 or 7", element="--xform")
-
-
-def _build(options) -> sim.ModelBuilder:
-    path = find_robot(options.file)
-    robot = sim.ModelBuilder()
-    frequency = options.drive_frequency or None
-    report = robot.add_urdf(path, floating=options.floating, drive_frequency=frequency, **asset_options(options))
-    print(report.summary())
+def _build(options) -> tuple[sim.ModelBuilder, SceneOptions, float | None]:
+    """The worlds, what the file asks of a simulation, and the frequency of the drives (None: none were added)."""
+    robot, frequency = _read(options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of the robot: the model that is simulated says it again
         standing = robot.finalize(device="cpu", precision="float64")
-    template = sim.ModelBuilder()
+    template = sim.ModelBuilder(up_axis=robot.up_axis, gravity=robot.gravity)
     template.merge_builder(robot, xform=_place(standing, options))
-    builder = sim.ModelBuilder()
+    builder = sim.ModelBuilder(up_axis=robot.up_axis, gravity=robot.gravity)
     builder.replicate(template, options.worlds, spacing=_spacing(standing))
-    if not options.no_ground:
+    has_ground = any(shape.type == ShapeType.PLANE and shape.body < 0 for shape in template.shapes)
+    if not (options.no_ground or has_ground):
         builder.add_ground_plane()
+    return builder, robot.options, frequency
+
+
+def _read(options) -> tuple[sim.ModelBuilder, float | None]:
+    """The file in a builder, with drives that hold its pose unless it has its own; and their frequency."""
+    robot = sim.ModelBuilder()
+    report = read_into(robot, options.file, options, floating=options.floating)
+    if not robot.bodies:
+        warnings.warn(f"{printable(options.file)} holds no bodies: nothing moves", stacklevel=1)
+    print(report.summary())
+    frequency = options.drive_frequency
+    if not any(is_driven(joint.dofs) for joint in robot.joints):
+        print("no drives: no joint can have one")
+        return robot, None
+    if frequency is None and any(dof.target_ke or dof.target_kd for joint in robot.joints for dof in joint.dofs):
+        print("the drives are those of the file (--drive-frequency)")
+        return robot, None
+    frequency = DRIVE_FREQUENCY if frequency is None else frequency
+    if frequency:
+        ZeroPose(robot).set_drives(frequency)
     print(f"drives hold the initial pose at {frequency:g} Hz (--drive-frequency)" if frequency else "no drives")
-    return builder
+    return robot, frequency or None
+
+
+def _solver_options(scene: SceneOptions, options, frequency: float | None) -> dict:
+    """Integrator and cone as the user says, else as the file says, else the solver's own.
+
+    Drives that were added are stiffer than what the file was made for, so with them a file's integrator is not taken.
+    """
+    chosen = {}
+    integrator = options.integrator or (None if frequency else INTEGRATORS.get(scene.integrator or ""))
+    if scene.integrator and not options.integrator:
+        why = ", for the drives" if frequency else ""
+        print(f"the file asks for the integrator {scene.integrator}: {integrator or 'implicit'}{why} (--integrator)")
+    if integrator:
+        chosen["integrator"] = integrator
+    if scene.cone:
+        chosen["cone"] = scene.cone
+    if scene.impratio:
+        chosen["impratio"] = scene.impratio
+    return chosen
+
+
+def _substeps(scene: SceneOptions, options) -> int:
+    """Steps in a frame: as given, else so many that a step is no longer than the file's."""
+    if options.substeps:
+        return options.substeps
+    default = DEFAULT_STEPS.get(format_of(find_robot(options.file)))
+    step = scene.dt or default
+    if not step:
+        return SUBSTEPS
+    count = max(1, math.ceil(options.dt / step - 1e-9))
+    whose = "the file's step" if scene.dt else "the format's step, where a file says none,"
+    if count > MOST_SUBSTEPS:
+        reason = f"{whose} is {step:g} s: {count:,} steps in a frame of {options.dt:.3g} s"
+        advice = "say how many there shall be (--substeps), or give a shorter frame (--dt)"
+        raise ModelError(f"{reason}; {advice}", element=printable(options.file))
+    print(f"{count} steps in a frame, since {whose} is {step:g} s (--substeps)")
+    return count
+
+
+def _tell_length(frames: int, substeps: int) -> None:
+    if frames * substeps > LONG:
+        print(f"{frames * substeps:,} steps are to come: {frames:,} frames of {_counted(substeps, 'step')}")
 
 
 def _place(standing: sim.Model, options) -> np.ndarray:
@@ -89,6 +148,8 @@ def _place(standing: sim.Model, options) -> np.ndarray:
     if options.xform is not None:
         return sim.transform(options.xform[:3], options.xform[3:] or (0, 0, 0, 1))
     height = options.height
+    if height is None and format_of(find_robot(options.file)) != "urdf":
+        return sim.transform()
     if height is None:
         lowest = reach(standing, (0, 0, -1))
         height = 0.0 if lowest is None else lowest + CLEARANCE
@@ -109,14 +170,16 @@ def _add_noise(simulation: sim.Simulation, amplitude: float, seed: int) -> None:
     model = simulation.model
     joints = np.flatnonzero(np.isin(to_numpy(model.joint_type), (JointType.REVOLUTE, JointType.PRISMATIC)))
     coords, dofs = to_numpy(model.joint_q_start)[joints], to_numpy(model.joint_qd_start)[joints]
-    starts = to_numpy(model.world_coord_start)
+    bounds = np.searchsorted(coords, to_numpy(model.world_coord_start))  # of each world's part of ``coords``
     q = to_numpy(simulation.state.joint_q).astype(float)
-    for world in range(1, model.world_count):
-        own = (coords >= starts[world]) & (coords < starts[world + 1])
-        random = np.random.Generator(np.random.Philox(key=(seed, world)))
-        moved = q[coords[own]] + random.uniform(-amplitude, amplitude, int(own.sum()))
-        lower, upper = (to_numpy(getattr(model, f"joint_limit_{side}"))[dofs[own]] for side in ("lower", "upper"))
-        q[coords[own]] = np.clip(moved, lower, upper)
+    moved = q[coords]
+    for world, (start, end) in enumerate(itertools.pairwise(bounds)):
+        if world:
+            random = np.random.Generator(np.random.Philox(key=(seed, world)))
+            moved[start:end] += random.uniform(-amplitude, amplitude, end - start)
+    lower, upper = (to_numpy(getattr(model, f"joint_limit_{side}"))[dofs] for side in ("lower", "upper"))
+    first = bounds[1]
+    q[coords[first:]] = np.clip(moved, lower, upper)[first:]
     simulation.state.joint_q = model.device.asarray(q.astype(model.precision))
     sim.eval_fk(model, simulation.state)
 
@@ -155,7 +218,7 @@ def _how_far(simulation: sim.Simulation, seconds: float, recorder) -> str:
     return f"after {simulation.frame_count * simulation.dt:.2f} of {seconds:g} s{recorded}"
 
 
-def _tell_stance(simulation: sim.Simulation, frequency: float) -> None:
+def _tell_stance(simulation: sim.Simulation, frequency: float | None) -> None:
     """Print how the first robot ended compared with its start; advise stiffer drives where it sank or leans much."""
     found = stance(simulation.model, simulation.state)
     if found is None:

@@ -15,7 +15,7 @@ from pxr import Usd, UsdGeom
 
 import simengine as sim
 from simengine import cli
-from simengine.cli_files import find_robot
+from simengine.cli_files import find_robot, format_of, root_name
 from simengine.cli_info import table
 from simengine.errors import AssetError, DivergenceError
 from simengine.progress import Progress
@@ -135,20 +135,26 @@ def test_noise_of_a_world_is_its_own(monkeypatch, capsys):
     assert (four <= model.by_world(model.joint_limit_upper)).all()
 
 
+def test_the_limits_for_noise_are_read_once_for_all_worlds(monkeypatch, capsys):
+    monkeypatch.setattr("simengine.cli_run._simulate", lambda simulation, seconds: None)
+    reads = []
+    monkeypatch.setattr("simengine.cli_run.to_numpy", lambda array: (reads.append(1), sim.to_numpy(array))[1])
+    counts = []
+    for worlds in (2, 6):
+        reads.clear()
+        assert run(capsys, "cartpole", "--worlds", worlds, "--noise", 1)[0] == 0
+        counts.append(len(reads))
+    assert counts[0] == counts[1] > 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("nothing.urdf",), r"error: nothing\.urdf: there is no such file, nor a robot of that name; .* quadruped"),
         (("quadrupet",), r"did you mean 'quadruped'\?"),
-        (("pendulum", "--seconds", "-1"), "error: --seconds: is -1.0; give a positive"),
-        (("pendulum", "--seconds", "0.001"), "error: --seconds: is 0.001, less than one frame"),
-        (("pendulum", "--dt", "nan"), "error: --dt: is nan"),
-        (("pendulum", "--drive-frequency", "-1"), "error: --drive-frequency: must be"),
-        (("pendulum", "--noise", "-1"), "error: --noise: must be"),
-        (("pendulum", "--xform", "1", "2"), "error: --xform: has 2 numbers; give 3 or 7"),
-        (("pendulum", "--xform", *"0010000"), "error: q: has length zero"),
-        (("pendulum", "--height", "inf"), "error: p: needs finite numbers"),
-        (("pendulum", "--record", "run.mp4"), r"error: .* must end in \.usdc"),
+        (("",), "error: FILE: is empty; give the path"),
+        (("pendulum", "--allow-path", "/nowhere"), "error: --allow-path: there is no folder '/nowhere'"),
+        (("pendulum", "--package-root", "/nowhere"), "error: --package-root: there is no folder '/nowhere'"),
     ],
 )
 def test_wrong_use_is_one_line_and_code_2(capsys, arguments, message):
@@ -158,11 +164,126 @@ def test_wrong_use_is_one_line_and_code_2(capsys, arguments, message):
     assert len(err.strip().splitlines()) == 1
 
 
-@pytest.mark.parametrize("suffix", [".xml", ".usda", ".sdf"])
-def test_kinds_of_files_that_are_not_read_are_named(tmp_path, capsys, suffix):
-    (tmp_path / f"robot{suffix}").write_text("<robot/>")
-    assert cli.main(["info", str(tmp_path / f"robot{suffix}")]) == 2
-    assert re.search("(MJCF|USD|SDF) files are not read yet, only URDF", capsys.readouterr().err)
+def test_kinds_of_files_that_are_not_read_are_named(tmp_path, capsys):
+    (tmp_path / "robot.sdf").write_text("<sdf/>")
+    assert cli.main(["info", str(tmp_path / "robot.sdf")]) == 2
+    assert re.search(r"its ending must be one of \.urdf, \.mjcf, \.xml, \.usd", capsys.readouterr().err)
+
+
+PUSHED = """<mujoco model="pushed"><option timestep="0.004" integrator="Euler"/><worldbody>
+<geom name="floor" type="plane" size="0 0 1"/>
+<body name="ball" pos="0 0 0.3"><freejoint/><geom size="0.1"/></body>
+<body name="arm" pos="1 0 0.5"><joint name="hinge" axis="0 1 0"/>
+<geom type="capsule" fromto="0 0 0 0.4 0 0" size="0.05"/></body>
+</worldbody>{actuator}</mujoco>"""
+
+
+def test_an_mjcf_scene_runs_with_its_own_ground_step_and_integrator(tmp_path, capsys):
+    (tmp_path / "scene.xml").write_text(PUSHED.format(actuator=""))
+    code, out, err = run(capsys, tmp_path / "scene.xml", "--seconds", 0.1, "--dt", 0.02, "--drive-frequency", 0)
+    assert code == 0, err
+    assert "5 steps in a frame, since the file's step is 0.004 s" in out
+    assert "the file asks for the integrator euler: euler" in out
+    assert "just clears" not in out
+    code, out, _ = run(capsys, tmp_path / "scene.xml", "--seconds", 0.1)
+    assert code == 0
+    assert "integrator euler: implicit, for the drives" in out
+    assert "drives hold the initial pose at 5 Hz" in out
+
+
+def test_no_second_ground_is_put_under_a_file_that_has_one(tmp_path, monkeypatch, capsys):
+    seen = []
+    monkeypatch.setattr("simengine.cli_run._simulate", lambda simulation, seconds: seen.append(simulation.model))
+    (tmp_path / "with.xml").write_text(PUSHED.format(actuator=""))
+    (tmp_path / "without.xml").write_text(
+        PUSHED.format(actuator="").replace('<geom name="floor" type="plane" size="0 0 1"/>', "")
+    )
+    for name in ("with", "without"):
+        assert run(capsys, tmp_path / f"{name}.xml")[0] == 0
+    planes = [[label for label in model.shape_label if label in ("floor", "ground")] for model in seen]
+    assert planes == [["floor"], ["ground"]]
+
+
+def test_a_urdf_by_the_name_of_an_xml_is_read_as_urdf(tmp_path):
+    for text, kind in (
+        ('<?xml version="1.0"?>\n<!-- a robot -->\n<robot name="r">', "urdf"),
+        ("<mujoco>", "mjcf"),
+        ("<robots>", "mjcf"),
+        ("\ufeff<robot>", "urdf"),
+        ("<!-- <robot> --><mujoco/>", "mjcf"),
+        ("<!-->--> --><robot/>", "mjcf"),
+        ("<!-- " + "license " * 2000 + "-->\n<?xacro x?>\n<robot/>", "urdf"),
+        ("<!-- without an end <robot>", "mjcf"),
+        ("", "mjcf"),
+    ):
+        (tmp_path / "robot.xml").write_text(text, encoding="utf-8")
+        assert format_of(tmp_path / "robot.xml") == kind, text[:40]
+
+
+def test_the_root_of_a_file_is_found_behind_any_number_of_comments():
+    """Thousands of them, and one without an end: work that doubled with each would never end."""
+    assert root_name(b"<!-- --> " * 5000 + b"<robot name='r'>") == b"robot"
+    assert root_name(b"<!-- -->" * 5000 + b"<mujoco/>") == b"mujoco"
+    assert root_name(b"<!-- --> " * 5000 + b"<!-- ") == b""
+
+
+def test_files_outside_the_working_folder_are_not_trusted(tmp_path, monkeypatch, capsys):
+    """The importers are told so: the CLI's own files and those below the working folder are read at once."""
+    seen = []
+    original = sim.ModelBuilder.add_urdf
+    monkeypatch.setattr(
+        sim.ModelBuilder,
+        "add_urdf",
+        lambda self, path, **options: seen.append(options["untrusted"]) or original(self, path, **options),
+    )
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/own.urdf").write_text('<robot name="r"><link name="l"/></robot>')
+    monkeypatch.chdir(tmp_path / "mine")
+    for arguments in (["own.urdf"], ["pendulum"], [str(tmp_path / "mine/own.urdf")]):
+        assert cli.main(["info", *arguments]) == 0
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    path = str(tmp_path / "mine/own.urdf")
+    assert cli.main(["info", path, "--trust"]) == 0
+    assert cli.main(["info", path]) == 0
+    assert seen == [False, False, False, False, True]
+
+
+@pytest.mark.parametrize("ending", ["urdf", "xml", "usda"])
+def test_convert_writes_a_file_that_describes_the_same_robot(tmp_path, capsys, monkeypatch, ending):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["convert", "arm", f"arm.{ending}"]) == 0
+    out = capsys.readouterr().out
+    assert "read:" in out
+    builders = [sim.ModelBuilder(), sim.ModelBuilder()]
+    add = {"urdf": "add_urdf", "xml": "add_mjcf", "usda": "add_usd"}[ending]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        builders[0].add_urdf(find_robot("arm"))
+        getattr(builders[1], add)(tmp_path / f"arm.{ending}")
+        first, second = (builder.finalize(device="cpu", precision="float64") for builder in builders)
+    mass = [sim.eval_mass_matrix(model, model.state()) for model in (first, second)]
+    np.testing.assert_allclose(mass[1], mass[0], rtol=1e-6)
+
+
+def test_convert_refuses_what_it_cannot_write(tmp_path, capsys):
+    assert cli.main(["convert", "arm", str(tmp_path / "arm.usdz")]) == 2
+    assert "its ending must be one of .urdf, .mjcf, .xml, .usd, .usda, .usdc" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_strict_refuses_a_file_of_which_something_would_be_ignored(tmp_path, capsys):
+    (tmp_path / "r.urdf").write_text('<robot name="r"><link name="l" colour="red"/></robot>')
+    assert cli.main(["info", str(tmp_path / "r.urdf"), "--trust"]) == 0
+    assert cli.main(["info", str(tmp_path / "r.urdf"), "--trust", "--strict"]) == 2
+    assert "attribute 'colour' is not read" in capsys.readouterr().err
+
+
+def test_info_lists_what_is_kept(tmp_path, capsys):
+    text = PUSHED.format(actuator='<actuator><motor name="push" joint="hinge"/></actuator>')
+    (tmp_path / "scene.xml").write_text(text)
+    assert cli.main(["info", str(tmp_path / "scene.xml")]) == 0
+    assert "actuators: push" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -306,7 +427,7 @@ def test_debug_shows_the_traceback(capsys, place):
 def test_info_tells_of_bodies_joints_and_the_report(capsys):
     assert cli.main(["info", "arm"]) == 0
     out = capsys.readouterr().out
-    assert "7 degrees of freedom, mass 20.6 kg" in out
+    assert "7 degrees of freedom, the root link fixed, mass 20.6 kg" in out
     assert re.search(r"^joint1 +revolute +\w+ +link1 +-2\.9 to 2\.9 +120 ", out, re.MULTILINE)
     assert len(re.findall(r"^tool +0\.4 ", out, re.MULTILINE)) == 1
     assert len(re.findall(r"^body +mass kg ", out, re.MULTILINE)) == 1
@@ -370,6 +491,23 @@ def test_a_reader_that_goes_away_is_no_error():
     )
     os.close(write)
     assert (done.returncode, without_log(done.stderr)) == (1, "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the device that is always full is Linux's")
+@pytest.mark.parametrize("command", [("info", "arm"), ("cache", "list")])
+def test_a_full_disk_under_the_output_is_told(command):
+    """Both where the text is longer than a buffer, and fails while it is printed, and where it is shorter."""
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "simengine.cli", *command],
+            cwd=ROOT,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    expected = "error: standard output: cannot be written: No space left on device\n"
+    assert (done.returncode, without_log(done.stderr)) == (1, expected)
 
 
 def test_warnings_and_log_lines_are_single_lines(tmp_path, capsys):

@@ -1,7 +1,8 @@
 """Absent reference data: skipped, or refused where it is required."""
 
 import pytest
-from conftest import skip_or_fail
+
+from tests.conftest import skip_or_fail
 
 
 def test_absent_data_is_skipped_and_fails_only_where_it_is_required(monkeypatch):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import two_bodies
 
 from simengine.containers import to_numpy
 from simengine.errors import ModelError
@@ -10,6 +9,7 @@ from simengine.runtime.capture import capture
 from simengine.runtime.devices import get_device
 from simengine.state import State
 from simengine.world_reset import reset
+from tests import two_bodies
 
 pytestmark = pytest.mark.gpu
 WORLDS = 37

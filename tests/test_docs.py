@@ -44,7 +44,7 @@ def test_the_script_of_the_readme(tmp_path, monkeypatch, capsys):
 
 def test_the_commands_of_the_readme_are_understood():
     commands = [line for block in blocks("README.md") for line in block.splitlines() if line.startswith("simengine ")]
-    assert len(commands) == 5
+    assert len(commands) == 6
     for command in commands:
         assert callable(make_parser().parse_args(shlex.split(command, comments=True)[1:]).command)
 
@@ -63,6 +63,20 @@ def test_the_kernel_of_its_page(device):
     names = {"x": x, "y": y, "sim": sim}
     exec(launch.replace('"add_scaled.cu"', "text"), {**names, "text": text})
     assert sim.to_numpy(y).tolist() == [1, 3, 5, 7]
+
+
+def test_the_script_of_the_sensors(tmp_path, monkeypatch, capsys):
+    """The ball ahead of the cart is 2.5 m from its middle; the camera is 0.3 m ahead of that, 0.6 m up."""
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    exec(blocks("docs/sensors.md")[0], names)
+    np.testing.assert_allclose(sim.to_numpy(names["hits"].distance), [[2.5, 0.5]], rtol=1e-5)
+    assert sim.to_numpy(names["distance"])[0, 1, 180] == pytest.approx(2.5, rel=1e-5)
+    depth = sim.to_numpy(names["depth"])[0]
+    assert depth[24, 32] == pytest.approx(2.7 - np.sqrt(0.5**2 - 0.1**2), abs=0.02)  # half a pixel from the axis
+    lowest = np.tan(np.radians(30)) * 47 / 48  # slope of the rays of the last row, which meet the ground
+    assert depth[-1, 32] == pytest.approx(0.6 / lowest, rel=1e-5)
+    assert (tmp_path / "view.png").stat().st_size > 100
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)

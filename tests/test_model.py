@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-import two_bodies
 
 from simengine import schema
 from simengine.builder.builder import ModelBuilder
 from simengine.errors import ModelError
 from simengine.model import Model
+from tests import two_bodies
 
 WORLDS = 3
 

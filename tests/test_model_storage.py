@@ -6,13 +6,13 @@ import zipfile
 
 import numpy as np
 import pytest
-import two_bodies
 
 from simengine import schema
 from simengine.builder.builder import ModelBuilder
 from simengine.errors import AssetError
 from simengine.model import Model
 from simengine.state import State
+from tests import two_bodies
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_a_built_model_comes_back_whole(tmp_path, precision):
     template, builder = ModelBuilder(up_axis="Y"), ModelBuilder(up_axis="Y")
     body = template.add_body(label="ball")
     template.add_shape_sphere(body, radius=0.1)
-    template.add_shape_cone(body, radius=0.1, half_height=0.2)
+    template.add_shape_plane(body)
     template.add_shape_sphere(template.add_body(label="other"), radius=0.1)
     builder.replicate(template, 4, spacing=2.0)
     builder.add_ground_plane()

@@ -5,11 +5,11 @@ import pickle
 
 import numpy as np
 import pytest
-import two_bodies
 
 from simengine import state as state_module
 from simengine.errors import ModelError
 from simengine.state import bytes_per_slot, slab_sizes
+from tests import two_bodies
 
 
 @pytest.fixture

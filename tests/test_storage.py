@@ -7,11 +7,11 @@ import zipfile
 
 import numpy as np
 import pytest
-import two_bodies
 
 from simengine.errors import AssetError, ModelError
 from simengine.model import Model
 from simengine.state import State
+from tests import two_bodies
 
 
 @pytest.fixture

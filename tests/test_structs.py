@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import two_bodies
 
 from simengine import enums, schema, structs
+from tests import two_bodies
 
 KERNELS = Path(__file__).resolve().parent.parent / "kernels_cuda"
 FLAGS = ["-std=c++17", "-O1", "-Wall", "-Wdouble-promotion", "-Werror", "-fPIC", "-shared"]
@@ -112,8 +112,10 @@ def chain_of_hinges(dofs: int) -> dict[str, np.ndarray]:
         "link_root": each_with(0, root),
         "link_depth": each_with(0, each - root + 2), "link_flags": [0] * (dofs + 1),
         "dof_link": each + 1, "dof_kind": [1] * dofs, "dof_user": each[::-1], "dof_coord": each[::-1],
-        "dof_parent": parents, "dof_mask": mask.ravel().view(np.int32), "shape_link": [], "pair_shape0": [],
-        "pair_shape1": [], "pair_routine": [], "pair_slot": [],
+        "dof_parent": parents, "dof_depth": each - (each >= half) * half,
+        "dof_tree_start": (each >= half) * half,
+        "dof_tree_end": np.where(each < half, half, dofs), "dof_mask": mask.ravel().view(np.int32),
+        "shape_link": [], "pair_shape0": [], "pair_shape1": [], "pair_routine": [], "pair_slot": [],
     }  # fmt: skip
     return {name: np.array(values, np.int32) for name, values in tables.items()}
 
@@ -153,6 +155,23 @@ def test_a_specialised_topology_knows_each_routine_up_to_the_64th(tmp_path, rout
         for i in range(64)
     ]
     build(tmp_path, "\n".join(checks) + "\n", tables, ["-DSIM_SPECIALISED"])
+
+
+@pytest.mark.parametrize(("flags", "kinds", "expected"), [
+    (0, [0, 0, 0, 2, 3, 4, 1], "true"),
+    (enums.LinkFlag.FLOATING, [0, 0, 0, 2, 3, 4, 1], "false"),
+    (0, [0, 0, 0, 1, 1, 1, 1], "false"),
+])  # fmt: skip
+def test_a_specialised_topology_knows_whether_links_are_flagged_and_there_are_ball_joints(
+    tmp_path, flags, kinds, expected, monkeypatch
+):
+    monkeypatch.setattr(structs, "topology_counts", lambda tables: dict.fromkeys(structs.TOPOLOGY_ACCESSORS, 1))
+    tables = two_bodies.topology(2)
+    tables |= {"dof_kind": np.array(kinds, np.int32), "link_flags": np.array([0, flags, 0], np.int32)}
+    text = f'static_assert(Topology::has_ball_joints() == {expected}, "ball joints");\n'
+    text += f'static_assert(Topology::has_link_flag(LINK_FLOATING) == {str(flags != 0).lower()}, "floating");\n'
+    text += 'static_assert(!Topology::has_link_flag(LINK_SINGLE_FREE_BODY), "single");\n'
+    build(tmp_path, text, tables, ["-DSIM_SPECIALISED"])
 
 
 def test_enumerations_have_the_values_of_python(tmp_path):

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-import two_bodies
 
 from simengine import schema
 from simengine.errors import ModelError
 from simengine.model import PARAMETERS, Model
+from tests import two_bodies
 
 WORLDS = 2
 
@@ -75,6 +75,9 @@ def test_worlds_of_a_group_have_equally_many_sites_and_equalities(kind):
         ("dof_user", 0, 1, "dof_user must name each of 7 degrees of freedom once"),
         ("dof_parent", 6, 4, "dof_parent[6] is 4; it must be 5"),
         ("dof_mask", 2, 5, "dof_mask does not say what dof_parent says"),
+        ("dof_depth", 6, 5, "dof_depth[6] is 5; it must be 6"),
+        ("dof_tree_start", 6, 6, "dof_tree_start[6] is 6; it must be 0"),
+        ("dof_tree_end", 0, 1, "dof_tree_end[0] is 1; it must be 7"),
         ("shape_link", 0, 3, "shape_link[0] is 3; it must be from 0 to 2"),
         ("pair_shape0", 0, 3, "pair_shape0[0] is 3; it must be from 0 to 2"),
         ("pair_routine", 1, 77, "topology.pair_routine[1] is 77, which is no PairRoutine"),
@@ -98,10 +101,45 @@ def test_no_table_of_the_topology_may_be_of_another_length(name):
 def test_random_numbers_in_the_structure_do_not_pass(seed):
     random = np.random.default_rng(seed)
     checked = [row.name for row in schema.rows("model") if row.dtype == "int32" and row.name not in PARAMETERS]
-    free = {"body_flags", "shape_flags", "shape_group"}  # bits and group numbers: any number is possible
+    free = {
+        "body_flags",
+        "shape_flags",
+        "shape_group",
+        "shape_contype",
+        "shape_conaffinity",
+    }  # bits and group numbers: any number is possible
     for name in checked:
         arrays = two_bodies.arrays(WORLDS)
         if name in free or not arrays[name].size or name.startswith(("mesh_", "world_group")):
             continue
         arrays[name].reshape(-1)[random.integers(arrays[name].size)] = random.integers(1000, 2**31)
         assert name in refused(arrays, two_bodies.topology(WORLDS))
+
+
+@pytest.mark.parametrize(
+    ("filtered", "explicit", "message"),
+    [
+        ([(1, 0)], [], "pairs in ascending order"),
+        ([(0, 1), (0, 1)], [], "pairs in ascending order"),
+        ([(0, 99)], [], "filtered_shape1"),
+        ([], [(0, 2)], "two shapes of one world"),
+        ([], [(0, 4)], "two shapes of one world"),
+        ([], [(2, 3), (0, 1)], "in order of worlds"),
+        ([], [(1, 0)], "types that no routine collides"),
+        ([], [(0, 0)], "types that no routine collides"),
+        ([], [(-1, 1)], "explicit_shape0"),
+    ],
+)
+def test_pairs_that_a_search_cannot_work_with_are_refused(filtered, explicit, message):
+    arrays = two_bodies.arrays(WORLDS)
+    arrays["shape_flags"][:] = 1
+    for name, pairs in (("filtered", filtered), ("explicit", explicit)):
+        table = np.array(pairs, np.int32).reshape(-1, 2)
+        arrays |= {f"{name}_shape{i}": np.ascontiguousarray(table[:, i]) for i in (0, 1)}
+    assert message in refused(arrays, two_bodies.topology(WORLDS))
+
+
+def test_explicit_pairs_are_of_shapes_that_collide():
+    arrays = two_bodies.arrays(WORLDS)
+    arrays |= {f"explicit_shape{i}": np.array([i], np.int32) for i in (0, 1)}
+    assert "must be shapes that collide" in refused(arrays, two_bodies.topology(WORLDS))

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import two_bodies
 
 import simengine
 from simengine import structs, world_reset
@@ -15,6 +14,7 @@ from simengine.runtime.capture import capture
 from simengine.runtime.kernel import Kernel, compile_cubin
 from simengine.runtime.modes import debugging, emulated_lanes
 from simengine.world_reset import reset
+from tests import two_bodies
 
 WORLDS = 5
 KEPT = {"draw_count", "random_key"}
