@@ -1,9 +1,10 @@
 // Pairs of shapes that may touch, found from trees of boxes (bvh.h), for worlds whose pairs are too many to list.
 //
 // A row is a shape that moves, or an explicit pair. A shape is worked against the trees of its world and of the shared
-// shapes and against planes and height fields, which reach down without end and are in no tree; what two rows would both
-// find belongs to the one of the lower shape. The rules are those of simengine/builder/pairs.py, and a pair must pass may_touch of collide.h as
-// a listed one does: so the pairs that are worked differ from listed ones by none that has contacts.
+// shapes and against planes and height fields, which reach down without end and are in no tree; what two rows would
+// both find belongs to the one of the lower shape. The rules are those of simengine/builder/pairs.py, and a pair must
+// pass may_touch of collide.h as a listed one does: so the pairs that are worked differ from listed ones by none that
+// has contacts.
 #pragma once
 
 #include "bvh_query.h"
@@ -15,7 +16,8 @@ static_assert(sizeof(ShapePlace) == 10 * sizeof(real), "PLACE_BYTES");
 static_assert(sizeof(Contact) == 17 * sizeof(real) + (sizeof(real) == 8 ? 6 : 5) * sizeof(int), "CONTACT_BYTES");
 
 // What a search reads: pieces of the array `plan` of simengine/collision/broad_phase.py, which begins with the two
-// numbers and with where each piece begins. Starts are over the worlds and, behind them, the shared shapes: (worlds + 2).
+// numbers and with where each piece begins. Starts are over the worlds and, behind them, the shared shapes: (worlds +
+// 2).
 struct SearchView {
     const int* row;           // a shape, or ~i for explicit pair i; in the order of the worlds
     const int* row_start;     // (worlds + 1) first row of each world

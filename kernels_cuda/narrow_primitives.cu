@@ -6,7 +6,8 @@ extern "C" __global__ void narrow_candidates(int n, const ModelView model, const
                                              const unsigned char* places, const int64* total /* (1) */, bool wide,
                                              const unsigned char* keys, int most, unsigned char* records,
                                              int* counts /* (n) */, int* worlds_of /* (n) */) {
-    collide_candidates<PrimitivePairs>(n, model, plan, body_q, places, total, wide, keys, most, records, counts, worlds_of);
+    collide_candidates<PrimitivePairs>(n, model, plan, body_q, places, total, wide, keys, most, records, counts,
+                                       worlds_of);
 }
 
 // Contacts of the rows of pairs that had no room among the candidates.
