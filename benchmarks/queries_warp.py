@@ -33,7 +33,16 @@ def _closest(mesh: wp.uint64, points: wp.array(dtype=wp.vec3), distance: wp.arra
     distance[i] = wp.length(wp.mesh_eval_position(mesh, found.face, found.u, found.v) - points[i])
 
 
+def captured(call):
+    """What to call instead of ``call``: a graph of its launches, as ours are timed."""
+    call()
+    with wp.ScopedCapture() as capture:
+        call()
+    return lambda: wp.capture_launch(capture.graph)
+
+
 def mesh(vertices: np.ndarray, faces: np.ndarray, constructor: str) -> wp.Mesh:
+    """A mesh and its tree; waits until it is there."""
     made = wp.Mesh(wp.array(vertices, dtype=wp.vec3), wp.array(faces.ravel(), dtype=int), bvh_constructor=constructor)
     wp.synchronize()
     return made
@@ -41,21 +50,17 @@ def mesh(vertices: np.ndarray, faces: np.ndarray, constructor: str) -> wp.Mesh:
 
 def rays(of: wp.Mesh, origin: np.ndarray, direction: np.ndarray):
     arrays = wp.array(origin, dtype=wp.vec3), wp.array(direction, dtype=wp.vec3), wp.zeros(len(origin), dtype=float)
-    return lambda: (wp.launch(_cast, len(origin), [of.id, *arrays]), wp.synchronize())
+    return captured(lambda: wp.launch(_cast, len(origin), [of.id, *arrays]))
 
 
 def closest(of: wp.Mesh, points: np.ndarray):
     arrays = wp.array(points, dtype=wp.vec3), wp.zeros(len(points), dtype=float)
-    return lambda: (wp.launch(_closest, len(points), [of.id, *arrays]), wp.synchronize())
+    return captured(lambda: wp.launch(_closest, len(points), [of.id, *arrays]))
 
 
 def grid(points: np.ndarray, radius: float):
     array, made = wp.array(points, dtype=wp.vec3), wp.HashGrid(128, 128, 128)
+    made.reserve(len(points))
     counts = wp.zeros(len(points), dtype=int)
-
-    def build():
-        made.build(array, radius)
-        wp.synchronize()
-
-    build()
-    return build, lambda: (wp.launch(_count, len(points), [made.id, array, radius, counts]), wp.synchronize())
+    build = captured(lambda: made.build(array, radius))
+    return build, captured(lambda: wp.launch(_count, len(points), [made.id, array, radius, counts]))

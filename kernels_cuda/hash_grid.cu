@@ -8,12 +8,16 @@ extern "C" __global__ void grid_tile_extents(int tiles, int tile, int count, con
                                              real* extents /* (tiles, 6) */, int* bad /* (tiles) */, Scratch scratch) {
     for_each_world(tiles, scratch, [&](Lanes& lanes, int slot, char* memory) {
         const int begin = slot * tile, size = count - begin < tile ? count - begin : tile;
-        const Extents e = extents_of(lanes, size, count, memory, [&](Extents& mine, int i) {
-            const vec3 p = load_vec3(points + 3LL * (begin + i));
-            if (is_finite(p))
-                mine.add(p, p);
+        struct Point {
+            vec3 at;
+            int index;
+        };
+        const auto load = [&](int i) { return Point{load_vec3(points + 3LL * (begin + i)), begin + i}; };
+        const Extents e = extents_of(lanes, size, count, memory, load, [&](Extents& mine, const Point& p) {
+            if (is_finite(p.at))
+                mine.add(p.at, p.at);
             else
-                mine.add_bad(begin + i);
+                mine.add_bad(p.index);
         });
         if (lanes.lane() == 0) {
             store_extents(extents + 6 * slot, e);
@@ -37,9 +41,12 @@ extern "C" __global__ void grid_layout(int groups, int tiles, int count, const r
     GridLayout& g = *(GridLayout*)(unsigned char*)layout;
     const real periods[3] = {period_x, period_y, period_z};
     for_each_world(groups, scratch, [&](Lanes& lanes, int, char* memory) {
-        const Extents e = extents_of(lanes, tiles, count, memory, [&](Extents& mine, int i) {
-            mine.add(load_vec3(extents + 6 * i), load_vec3(extents + 6 * i + 3));
-            mine.add_bad(bad[i]);
+        const auto load = [&](int i) {
+            return Extents{load_vec3(extents + 6 * i), load_vec3(extents + 6 * i + 3), bad[i]};
+        };
+        const Extents e = extents_of(lanes, tiles, count, memory, load, [&](Extents& mine, const Extents& tile) {
+            mine.add(tile.low, tile.high);
+            mine.add_bad(tile.bad);
         });
         if (lanes.lane() == 0) {
             first_bad[0] = e.bad;
@@ -74,10 +81,6 @@ extern "C" __global__ void grid_layout(int groups, int tiles, int count, const r
     });
 }
 
-extern "C" __global__ void grid_take(int n, const real* points /* (n, 3) */, real* kept /* (n, 3) */) {
-    for_each(i, n) store_vec3(kept + 3LL * i, load_vec3(points + 3LL * i));
-}
-
 extern "C" __global__ void grid_keys(int n, const unsigned char* layout, const real* points /* (n, 3) */,
                                      const int* groups /* (n) optional */, uint32* keys /* (n) */) {
     const GridLayout& g = *(const GridLayout*)(const unsigned char*)layout;
@@ -104,19 +107,18 @@ extern "C" __global__ void grid_gather(int n, const unsigned char* layout, const
     }
 }
 
-// Counts of neighbours, or with `out` the neighbours themselves by index. `turn`: the order in which queries are
-// worked, so that those that follow one another touch the same memory.
+// Counts of neighbours, or with `out` the neighbours themselves by index, of places given by `point`; where it is null,
+// of the grid's own points, in their sorted order, so that those that follow one another touch the same memory.
 extern "C" __global__ void grid_query(int n, const unsigned char* layout, const int* starts, const int* order,
                                       const real* sorted, const int* sorted_group /* optional */, int count,
-                                      const real* point /* (n, 3) */, const real* radius /* (n) */,
-                                      const int* group /* (n) optional */, const int* turn /* (n) optional */,
-                                      const int64* offsets /* optional */, int* counts /* (n) */,
-                                      int* out /* optional */) {
+                                      const real* point /* (n, 3) optional */, const real* radius /* (n) */,
+                                      const int* group /* (n) optional */, const int64* offsets /* optional */,
+                                      int* counts /* (n) */, int* out /* optional */) {
     const GridView grid = grid_view(layout, starts, order, sorted, sorted_group, count);
     for_each(item, n) {
-        const int i = turn ? turn[item] : int(item);
-        const vec3 p = load_vec3(point + 3LL * i);
-        const int of = group ? group[i] : 0;
+        const int k = int(item), i = point ? k : order[k];
+        const vec3 p = point ? load_vec3(point + 3LL * k) : vec3{grid.x[k], grid.y[k], grid.z[k]};
+        const int of = group ? group[k] : !point && sorted_group ? sorted_group[k] : 0;
         if (!out) {
             counts[i] = grid_count(grid, p, radius[i], of);
             continue;

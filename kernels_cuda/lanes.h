@@ -17,6 +17,7 @@
 //     lanes.scan(n, term, each)       likewise; some lane calls each(i, sum of the terms before i), once for each i
 //     lanes.sum_over(n, term)         sum of the real (or RealPair: two sums at once) term(i) ...
 //     lanes.sum_over(n, term, m, other, ...)     ... and of further ranges
+//     list_wanted(lanes, n, wanted, each)        calls each(i, number) for the i that are wanted, numbered in order
 //
 // and for_lanes(i, begin, end) { ... } is the loop over this lane's share of begin .. end-1.
 //
@@ -42,12 +43,28 @@ inline constexpr int SUM_PARTIALS = 32;
 // Not unrolled on a GPU: the length of the code costs more time there than the loop.
 #define for_lanes(i, begin, end) SIM_ROLLED for (int i = (begin) + lanes.lane(); i < (end); i += lanes.count())
 
+#ifdef SIM_GPU
+#define SIM_AHEAD _Pragma("unroll")
+#else
+#define SIM_AHEAD _Pragma("GCC unroll 8")
+#endif
+
 // Memory of a group: Scratch::stride bytes that are fast, and Scratch::spill_stride bytes for what is seldom touched.
 struct GroupMemory {
     char* fast;
     char* slow;
     SIM_INLINE operator char*() const { return fast; }
 };
+
+// The group's fast memory as a struct, for kernels whose groups need little of it: on every GPU it is shared memory,
+// which the compiler is told (the runtime takes global memory only for what does not fit).
+template <class T>
+SIM_INLINE T& small_memory(char* fast) {
+#ifdef SIM_GPU
+    __builtin_assume(__isShared(fast));
+#endif
+    return *(T*)fast;
+}
 
 // Order for max_over that gives one answer in any order of the arguments: NaN above all, 0 for both zeros.
 SIM_INLINE int larger(int a, int b) { return b > a ? b : a; }
@@ -129,3 +146,79 @@ SIM_INLINE auto sum_by_one_lane(int n, Term term, Ranges... ranges) {
 #else
 #include "lanes_single.h"
 #endif
+
+// for_lanes in rounds of N items: what load(i) reads of all of them is under way before use(i, loaded) takes the first.
+template <int N, class Load, class Use>
+SIM_INLINE void for_lanes_ahead(Lanes& lanes, int begin, int end, Load load, Use use) {
+    for (int first = begin + lanes.lane(); first < end; first += N * lanes.count()) {
+        decltype(load(0)) loaded[N];
+        SIM_AHEAD
+        for (int k = 0; k < N; ++k) {
+            const int i = first + k * lanes.count();
+            loaded[k] = load(i < end ? i : first);
+        }
+        SIM_AHEAD
+        for (int k = 0; k < N; ++k) {
+            const int i = first + k * lanes.count();
+            if (k == 0 || i < end) use(i, loaded[k]);  // the first is within: else its load might wait for the others
+        }
+    }
+}
+
+// Calls each(i, how many before i are wanted) for each i < n for which wanted(i), a pure function that reads nothing
+// that `each` writes; returns how many there are. All lanes come to it; what `each` wrote needs a sync().
+template <class Wanted, class Each>
+SIM_INLINE int list_wanted(Lanes& lanes, int n, Wanted wanted, Each each) {
+#if defined(SIM_GPU) && SIM_LANES <= 32
+    int total = 0;
+    SIM_ROLLED
+    for (int base = 0; base < n; base += SIM_LANES) {
+        const int i = base + lanes.lane();
+        const bool is_wanted = i < n && wanted(i);
+        const unsigned bits = lanes.ballot(is_wanted);
+        if (is_wanted) each(i, total + __popc(bits & ((1u << lanes.lane()) - 1u)));
+        total += __popc(bits);
+    }
+    return total;
+#else
+    if (lanes.count() == 1) {
+        int total = 0;
+        for (int i = 0; i < n; ++i)
+            if (wanted(i)) each(i, total++);
+        return total;
+    }
+    return lanes.scan(
+        n, [&](int i) { return int(wanted(i)); },
+        [&](int i, int before) {
+            if (wanted(i)) each(i, before);
+        });
+#endif
+}
+
+// The same of what load(i) reads, for wanted(i, loaded): N items of each lane are loaded before the first is looked at.
+template <int N, class Load, class Wanted, class Each>
+SIM_INLINE int list_wanted_ahead(Lanes& lanes, int n, Load load, Wanted wanted, Each each) {
+#if defined(SIM_GPU) && SIM_LANES <= 32
+    int total = 0;
+    SIM_ROLLED
+    for (int base = 0; base < n; base += N * SIM_LANES) {
+        decltype(load(0)) loaded[N];
+        SIM_AHEAD
+        for (int k = 0; k < N; ++k) {
+            const int i = base + k * SIM_LANES + lanes.lane();
+            loaded[k] = load(i < n ? i : n - 1);
+        }
+        SIM_AHEAD
+        for (int k = 0; k < N; ++k) {
+            const int i = base + k * SIM_LANES + lanes.lane();
+            const bool is_wanted = i < n && wanted(i, loaded[k]);
+            const unsigned bits = lanes.ballot(is_wanted);
+            if (is_wanted) each(i, total + __popc(bits & ((1u << lanes.lane()) - 1u)));
+            total += __popc(bits);
+        }
+    }
+    return total;
+#else
+    return list_wanted(lanes, n, [&](int i) { return wanted(i, load(i)); }, each);
+#endif
+}

@@ -4,6 +4,9 @@
 
 #include "lanes.h"
 
+#if SIM_LANES > 32
+#include "lanes_block.h"
+#else
 static_assert(SIM_LANES == 1 || SIM_LANES == 4 || SIM_LANES == 8 || SIM_LANES == 16 || SIM_LANES == 32,
               "SIM_LANES is 1, 4, 8, 16 or 32");
 
@@ -28,6 +31,12 @@ public:
         if (SIM_LANES == 1) return p;
         sync();
         return __any_sync(mask(), p);
+    }
+
+    // Which lanes of the group p is true in: bit i is lane i. No barrier for memory.
+    SIM_INLINE unsigned ballot(bool p) const {
+        const unsigned bits = __ballot_sync(mask(), p);
+        return SIM_LANES == 32 ? bits : (bits & mask()) >> (threadIdx.x % 32u - unsigned(lane_));
     }
 
     template <class T>
@@ -128,6 +137,7 @@ private:
     int lane_;
     unsigned mask_;
 };
+#endif
 
 // Block size: whole groups; a multiple of 32 above 32. Group g of all resident groups works slots g, g + groups, ...
 template <class Body>

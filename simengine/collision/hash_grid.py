@@ -15,7 +15,7 @@ from simengine.runtime import modes
 LAYOUT_BYTES = {np.dtype(np.float32): 64, np.dtype(np.float64): 104}
 """sizeof(GridLayout)."""
 
-TILE = 1024
+TILE, MOST_TILES = 1024, 2048
 MOST_BITS = 24
 
 
@@ -43,7 +43,7 @@ class HashGrid:
         return 0 if self._points is None else len(self._points)
 
     def build(self, points, groups=None, group_count: int | None = None, device=None) -> None:
-        """Sort ``points`` (n, 3) in m into the grid; they are copied.
+        """Sort ``points`` (n, 3) in m into the grid, which has its own copy of them, in its order.
 
         ``groups`` (n,) whole numbers of 0 .. group_count-1: points have neighbours in their own group only (a world,
         say). Within ``sim.capture``: as many points, on the same device, in the same precision, and no other groups
@@ -56,11 +56,12 @@ class HashGrid:
             self._prepare(points, groups, group_count, dtype, device)
         elif self._points is None or points.shape != self._points.shape or groups is not None:
             raise ModelError("within sim.capture build takes as many points as before, and no groups")
-        if len(self):
-            take = {"points": points, "kept": self._points}
-            queries.kernel("hash_grid.cu", "grid_take").prepare(take, items=len(points), device=device)()
-            for launch in self._launches:
-                launch()
+        if points is not self._points:
+            for launch in self._reading:
+                launch.set("points", points)
+            self._points = points
+        for launch in self._launches:
+            launch()
 
     def _prepare(self, points, groups, group_count, dtype, device) -> None:
         """Memory and launches, made anew where the points differ in number, precision, device or groups."""
@@ -69,20 +70,22 @@ class HashGrid:
         same = self._points is not None and len(self) == n and self.dtype == dtype and self.device is device
         if same and groups is None and self._groups is None:
             return
+        self._points = points
         self.device, self.dtype, self.group_count = device, dtype, group_count
         self._groups = None if groups is None else device.asarray(groups, np.int32)
-        self._points = device.empty((n, 3), dtype)
         self._layout = device.zeros(LAYOUT_BYTES[dtype], np.uint8)
         self._first_bad = device.zeros(1, np.int32)
         self._sorted = device.empty((3, n), dtype)
         self._sorted_group = None if groups is None else device.empty(n, np.int32)
-        self._launches = self._make_launches(n) if n else []
+        self._launches, self._reading = self._make_launches(points) if n else ([], [])
 
-    def _make_launches(self, n: int) -> list:
+    def _make_launches(self, points) -> tuple[list, list]:
+        """The launches of a build, and those of them that read the points."""
+        n = len(points)
         device, dtype = self.device, self.dtype
-        bits = min(MOST_BITS, max(4, (2 * n - 1).bit_length()))
+        bits = min(MOST_BITS, max(4, (n - 1).bit_length()))
         group_bits = (self.group_count - 1).bit_length()
-        tile = max(TILE, -(-n // 4096))
+        tile = max(TILE, -(-n // MOST_TILES))
         tiles = -(-n // tile)
         extents, bad = device.empty((tiles, 6), dtype), device.empty(tiles, np.int32)
         keys = device.empty(n, np.uint32)
@@ -90,26 +93,22 @@ class HashGrid:
         layout = of_tiles | {"groups": 1, "bits": bits, "group_bits": group_bits, "cell": self.cell_size}
         layout |= dict(zip(("period_x", "period_y", "period_z"), self.period, strict=True))
         layout |= {"layout": self._layout, "first_bad": self._first_bad}
-        points = {"layout": self._layout, "points": self._points, "groups": self._groups}
+        placed = {"layout": self._layout, "points": points, "groups": self._groups}
         sort = RadixSort(keys, None, bits)
         starts = KeyStarts(sort.sorted_keys, 1 << bits)
         self._order, self._starts = sort.sorted_values, starts.starts
-        gather = points | {"order": self._order, "sorted": self._sorted, "sorted_group": self._sorted_group}
+        gather = placed | {"order": self._order, "sorted": self._sorted, "sorted_group": self._sorted_group}
 
         def items(name, arguments):
             kernel = queries.kernel("hash_grid.cu", name)
             return kernel.prepare(arguments, items=n, precision=dtype.name, device=device)
 
         scratch = EXTENTS_SCRATCH * (dtype.itemsize + 4)
-        tile_arguments = of_tiles | {"tile": tile, "points": self._points}
-        return [
-            tile_launch("grid_tile_extents", tile_arguments, tiles, scratch, device, "hash_grid.cu"),
-            tile_launch("grid_layout", layout, 1, scratch, device, "hash_grid.cu"),
-            items("grid_keys", points | {"keys": keys}),
-            sort,
-            starts,
-            items("grid_gather", gather),
-        ]
+        of_points = of_tiles | {"tile": tile, "points": points}
+        extents = tile_launch("hash_grid.cu", "grid_tile_extents", of_points, tiles, scratch, device)
+        place = tile_launch("hash_grid.cu", "grid_layout", layout, 1, scratch, device)
+        key, gather = items("grid_keys", placed | {"keys": keys}), items("grid_gather", gather)
+        return [extents, place, key, sort, starts, gather], [extents, key, gather]
 
     def check(self) -> None:
         """Raise ModelError where the last build found a point that is not finite (builds that were captured do not
@@ -153,17 +152,15 @@ class HashGrid:
         if self._points is None:
             raise ModelError("the grid holds no points yet: call build(points) first")
         own = points is None
-        points = self._points if own else queries.vectors("points", points, self.dtype, self.device)
-        count = len(points)
+        points = None if own else queries.vectors("points", points, self.dtype, self.device)
+        count = len(self) if own else len(points)
         radius = queries.numbers("radius", self.cell_size if radius is None else radius, self.dtype, self.device, count)
         if groups is not None:
             groups = queries.indices("groups", groups, self.device, count, self.group_count)
-        elif own:
-            groups = self._groups
-        elif self._groups is not None:
+            groups = groups[self._order] if own and len(self) else groups
+        elif not own and self._groups is not None:
             raise ModelError("the grid has groups: give the group of each point with groups=")
-        turn = self._order if own and len(self) else None
-        return {"point": points, "radius": radius, "group": groups, "turn": turn}, count
+        return {"point": points, "radius": radius, "group": groups}, count
 
     def _prepare_query(self, count: int, arguments: dict):
         arguments = self.arrays() | arguments | {"n": count}

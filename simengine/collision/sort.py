@@ -16,11 +16,28 @@ from simengine.runtime.arguments import is_array
 from simengine.runtime.kernel import Kernel
 
 LANES = 32
-SCAN_TILE = 2048
+
+SORT_LANES = 256
+"""A tile of a sort is worked by a block on a GPU."""
+
+HELD = 16
+"""Numbers that a lane holds at once (held.h)."""
+
+BIN_TILE = 512
 """As in scan.cu."""
 
-BINS_OF_AN_ITEM = 16
-"""As in key_starts of scan.cu."""
+
+def _place_bytes(key: int, on_gpu: bool) -> int:
+    """Scratch of a group that places keys of ``key`` bytes: SortStage of sort.h, or the counts and digits there."""
+    if on_gpu:
+        return SORT_LANES * HELD * (key + 4) + 4 * (SORT_LANES // 32 + 1) * (1 << 8)
+    return 4 * ((1 << 11) + LANES)
+
+
+def tile_size(n: int, most: int, lanes: int = LANES) -> int:
+    """Numbers of a tile: as often as needed what its lanes hold, so that there are at most ``most`` tiles."""
+    chunk = lanes * HELD
+    return chunk * max(1, -(-n // (chunk * most)))
 
 
 @functools.cache
@@ -28,10 +45,9 @@ def _kernel(file: str, name: str) -> Kernel:
     return Kernel(file, name)
 
 
-def tile_launch(name: str, arguments: dict, tiles: int, scratch: int, device, file: str = "sort.cu"):
+def tile_launch(file: str, name: str, arguments: dict, tiles: int, scratch: int, device, lanes: int = LANES):
     """A launch whose groups of lanes work tiles."""
-    kernel = _kernel(file, name)
-    return kernel.prepare(arguments, worlds=tiles, lanes=LANES, scratch=scratch, device=device)
+    return _kernel(file, name).prepare(arguments, worlds=tiles, lanes=lanes, scratch=scratch, device=device)
 
 
 class RadixSort:
@@ -39,7 +55,8 @@ class RadixSort:
 
     ``keys`` (n,) uint32 or uint64 is read and never changed; ``values`` (n,) int32, or None for the positions 0 .. n-1.
     ``bits``: keys are below 2**bits. After each call ``sorted_keys`` and ``sorted_values`` hold the result. The method
-    is a counting sort of 8 (GPU) or 11 (CPU) bits a pass, lowest first (Knuth, The Art of Computer Programming, 5.2.5).
+    is a counting sort of at most 8 (GPU) or 11 (CPU) bits a pass, lowest first (Knuth, The Art of Computer Programming,
+    5.2.5).
     """
 
     def __init__(self, keys, values=None, bits: int | None = None):
@@ -50,32 +67,34 @@ class RadixSort:
         bits = width if bits is None else bits
         if not 0 <= bits <= width:
             raise ModelError(f"sort: bits must be 0 to {width}, got {bits}")
-        digit = 8 if device.is_cuda else 11
-        tile = max(1024, -(-n // 2048)) if device.is_cuda else max(1 << 14, -(-n // 64))
-        tiles = max(1, -(-n // tile))
-        passes = max(1, -(-bits // digit))
+        passes = max(1, -(-bits // (8 if device.is_cuda else 11)))
         self.device = device
         self._pairs = [(device.empty(n, keys.dtype), device.empty(n, np.int32)) for _ in range(min(passes, 2))]
         self._launches: list = []
         if n:
-            table = device.empty(tiles << digit, np.int32)
-            totals = device.empty(1 << digit, np.int32)
-            self._prepare(keys, values, digit, tile, tiles, passes, table, totals)
+            self._prepare(keys, values, passes, max(1, -(-bits // passes)))
         self.sorted_keys, self.sorted_values = self._pairs[(passes - 1) % 2]
 
-    def _prepare(self, keys, values, digit, tile, tiles, passes, table, totals) -> None:
-        width, counts = keys.dtype.itemsize * 8, 4 << digit
+    def _prepare(self, keys, values, passes: int, digit: int) -> None:
+        n, device, width = len(keys), self.device, keys.dtype.itemsize * 8
+        tile = tile_size(n, 1024, SORT_LANES) if device.is_cuda else max(1 << 14, -(-n // 64))
+        tiles, digits = -(-n // tile), 1 << digit
+        table, totals = device.empty(tiles << digit, np.int32), device.empty(digits, np.int32)
+
+        def launch(name, arguments, groups, scratch):
+            return tile_launch("sort.cu", name, arguments, groups, scratch, device, SORT_LANES)
+
         source = (keys, values)
         for number in range(passes):
             target = self._pairs[number % 2]
-            sizes = {"count": len(keys), "tiles": tiles, "tile": tile, "shift": number * digit}
+            sizes = {"count": n, "tiles": tiles, "tile": tile, "shift": number * digit, "bits": digit}
             count = sizes | {"keys": source[0], "table": table}
-            rows = {"rows": 1 << digit, "tiles": tiles, "table": table, "totals": totals}
+            rows = {"rows": digits, "tiles": tiles, "table": table, "totals": totals}
             place = count | {"values": source[1], "totals": totals, "keys_out": target[0], "values_out": target[1]}
             self._launches += [
-                tile_launch(f"sort_count_{width}", count, tiles, counts, self.device),
-                tile_launch("sort_rows", rows, 1 << digit, 4 * tiles, self.device),
-                tile_launch(f"sort_place_{width}", place, tiles, counts + 4 * LANES, self.device),
+                launch(f"sort_count_{width}", count, tiles, 4 * digits),
+                launch("sort_rows", rows, digits, 0),
+                launch(f"sort_place_{width}", place, tiles, _place_bytes(keys.dtype.itemsize, device.is_cuda)),
             ]
             source = target
 
@@ -99,14 +118,22 @@ class ExclusiveScan:
         self._launches: list = []
         if n == 0:
             return
-        tiles = -(-n // SCAN_TILE)
+        tile = tile_size(n, 2048)
+        tiles = -(-n // tile)
         sums, total = device.empty(tiles, np.int64), self.offsets[n:]
-        of_tiles = {"count": n, "tiles": tiles, "shift": 32 if pairs else 16, "terms": terms, "sums": sums}
+        of_tiles = {
+            "count": n,
+            "tiles": tiles,
+            "tile": tile,
+            "shift": 32 if pairs else 16,
+            "terms": terms,
+            "sums": sums,
+        }
         of_sums = {"groups": 1, "tiles": tiles, "sums": sums, "total": total}
         self._launches = [
-            tile_launch("scan_tiles", of_tiles, tiles, 0, device, "scan.cu"),
-            tile_launch("scan_sums", of_sums, 1, 8 * LANES, device, "scan.cu"),
-            tile_launch("scan_place", of_tiles | {"out": self.offsets}, tiles, 0, device, "scan.cu"),
+            tile_launch("scan.cu", "scan_tiles", of_tiles, tiles, 0, device),
+            tile_launch("scan.cu", "scan_sums", of_sums, 1, 8 * LANES, device),
+            tile_launch("scan.cu", "scan_place", of_tiles | {"out": self.offsets}, tiles, 0, device),
         ]
 
     def __call__(self) -> None:
@@ -120,9 +147,9 @@ class KeyStarts:
     def __init__(self, sorted_keys, bins: int):
         device = devices.device_of(sorted_keys)
         self.starts = device.zeros(bins + 1, np.int32)
-        items = -(-(bins + 1) // BINS_OF_AN_ITEM)
-        arguments = {"bins": bins, "count": len(sorted_keys), "keys": sorted_keys, "starts": self.starts}
-        self._launch = _kernel("scan.cu", "key_starts").prepare(arguments | {"n": items}, items=items, device=device)
+        arguments = {"count": len(sorted_keys), "bins": bins, "keys": sorted_keys, "starts": self.starts}
+        tiles = -(-(bins + 1) // BIN_TILE)
+        self._launch = tile_launch("scan.cu", "key_starts", {"tiles": tiles} | arguments, tiles, 8 * BIN_TILE, device)
 
     def __call__(self) -> None:
         self._launch()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import re
 import tempfile
 import threading
 from collections.abc import Iterable
@@ -15,8 +16,8 @@ from simengine.runtime import arguments as checks
 from simengine.runtime import build, cache, launch, modes, nvrtc, source
 from simengine.runtime.devices import Device, get_device
 
-LANES = (1, 4, 8, 16, 32)
-"""Sizes of a group of lanes."""
+LANES = (1, 4, 8, 16, 32, 256)
+"""Sizes of a group of lanes; above 32 a group is a whole block."""
 
 _libraries: dict[str, ctypes.CDLL] = {}
 _modules: dict[tuple[str, int], object] = {}
@@ -63,6 +64,8 @@ def _finished(
     kernels = _signatures(text).values()
     if debug:
         text = _with_checked_parameters(text, kernels)
+    elif gpu is not None:
+        text = _with_grid_constants(text, kernels)
     return head + text + (build.trampolines(kernels) if gpu is None else _size_tables(kernels))
 
 
@@ -72,6 +75,20 @@ def _size_tables(kernels: Iterable[source.Signature]) -> str:
     for signature in kernels:
         lines.append(f'extern "C" __device__ int simk_sizes_{signature.name}[] = {{{build.size_list(signature)}}};')
     return "\n".join([*lines, ""])
+
+
+def _with_grid_constants(text: str, kernels: Iterable[source.Signature]) -> str:
+    """Structs that kernels take by value stay where a GPU's launch puts them: every thread would else copy all of a
+    struct whose address a function is given (1.3 kB of a model) to memory of its own."""
+    for signature in sorted(kernels, key=lambda s: -s.start):
+        listed = text[signature.start : signature.end]
+        for p in signature.parameters:
+            if p.kind in ("struct", "scratch"):
+                listed = re.sub(
+                    rf"\bconst(\s+){p.type}(\s+){p.name}\b", rf"const\1__grid_constant__ {p.type}\2{p.name}", listed
+                )
+        text = text[: signature.start] + listed + text[signature.end :]
+    return text
 
 
 def _with_checked_parameters(text: str, kernels: Iterable[source.Signature]) -> str:

@@ -23,6 +23,9 @@ WORLD_BLOCK = 512
 """Threads of a block on the GPU: element-wise, and at most of groups of lanes. Groups of a block keep in step and share
 the fetching of instructions, so blocks are as large as a multiprocessor holds (docs/performance.md)."""
 
+RESERVED_SHARED = 1024
+"""Bytes of shared memory that the driver takes of each block."""
+
 ALIGNMENT = 64
 
 SCRATCH = np.dtype(
@@ -323,6 +326,8 @@ class GpuLaunch(PreparedLaunch):
 
     def _world_block(self, shape: Shape, limits: dict) -> int:
         """Threads of a block: for a multiprocessor's share of the worlds, as many as its shared memory holds."""
+        if shape.lanes > 32:
+            return shape.lanes
         worlds = -(-shape.count // limits["MultiProcessorCount"])
         held = self._most_shared(limits) // shape.stride if shape.stride else worlds
         threads = min(max(1, min(worlds, held or worlds)) * shape.lanes, WORLD_BLOCK)
@@ -340,7 +345,9 @@ class GpuLaunch(PreparedLaunch):
             # one function serves launches of several sizes: the limit only grows
             if self._shared > self._function.max_dynamic_shared_size_bytes:
                 self._function.max_dynamic_shared_size_bytes = self._shared
-            self._function.preferred_shared_memory_carveout = 100
+            # of the memory that shared and cached data share, no more than the blocks that fit can use
+            of_all = (self._shared + RESERVED_SHARED) * self._most_blocks(block, device.attributes)
+            self._function.preferred_shared_memory_carveout = min(100, -(-100 * of_all // most_shared))
         if shape.spill or not self._shared:
             grid = min(grid, self._resident_blocks(device, block))
         if not self._shared:
@@ -348,6 +355,13 @@ class GpuLaunch(PreparedLaunch):
         if shape.spill:
             self._spill = self._allocate(kernel, device, grid * groups * shape.spill_stride)
         self._block, self._grid = block, grid
+
+    def _most_blocks(self, block: int, limits: dict) -> int:
+        """Blocks that a multiprocessor has threads and registers for."""
+        registers = -(-self._function.num_regs // 8) * 8 * block
+        return max(
+            1, min(limits["MaxThreadsPerMultiProcessor"] // block, limits["MaxRegistersPerMultiprocessor"] // registers)
+        )
 
     def _resident_blocks(self, device: Device, block: int) -> int:
         driver = device.array_module.cuda.driver

@@ -23,7 +23,7 @@ class WorldLaunch:
 
     ``name`` of the kernel, and ``memory`` of the one that tells how much scratch a world needs; ``kernels``: for each
     group what gives a kernel of its form by name; ``lanes`` of each group on a GPU; ``label`` in a profile;
-    ``constants``: arguments that stay the same.
+    ``constants``: arguments that stay the same; ``block``: threads of a block on a GPU, else as many as are held.
 
     The first call prepares the launches and checks their arguments; later calls exchange those that are other objects,
     so that a thousand states cost no more than two. A container (State, Control, Contacts) takes the place of another
@@ -43,8 +43,9 @@ class WorldLaunch:
         lanes: Sequence[int],
         label: str | None = None,
         constants: Mapping | None = None,
+        block: int | None = None,
     ):
-        self.name, self.memory, self.label = name, memory, label or name
+        self.name, self.memory, self.label, self.block = name, memory, label or name, block
         self._constants = dict(constants or {})
         self._groups = list(zip(model.groups, kernels, lanes, strict=True))
         self._own = threading.local()
@@ -69,6 +70,7 @@ class WorldLaunch:
             worlds=len(group.worlds),
             lanes=lanes,
             **group.scratch_bytes(kernel(self.memory), lanes),
+            block=self.block,
             label=self.label,
         )
 
