@@ -111,7 +111,7 @@ def mesh_queries(clock: Clock, triangles: int, rays: int) -> None:
     device = clock.device
     vertices, faces = bumpy_sphere(max(4, round((triangles / 4) ** 0.5)))
     mesh, size = Mesh(device.asarray(vertices), faces), len(faces)
-    clock.add("BVH build", size, "simengine", clock.graph(mesh._trees.build))
+    clock.add("BVH build", size, "simengine", clock.graph(lambda: (mesh._bounds(), mesh._trees.build())))
     clock.add("BVH refit", size, "simengine", clock.graph(mesh._trees.refit))
     for name, (origin, direction) in ray_sets(rays).items():
         count = len(origin)
@@ -130,7 +130,7 @@ def mesh_queries(clock: Clock, triangles: int, rays: int) -> None:
     arguments |= dict.fromkeys(("welded", "corner_start", "corner")) | mesh._boundary_arguments(False) | out
     arguments["max_distance"] = device.asarray(np.full(rays, np.inf, np.float32))
     order = QueryOrder(mesh._trees, arguments["point"])
-    closest = mesh._prepare("mesh_closest", rays, mesh._trees.arrays() | arguments | {"turn": order.turn})
+    closest = mesh._closest_launch(rays, arguments | {"turn": order.turn})
     clock.add("closest points", size, "simengine", clock.graph(lambda: (order(), closest())), rays)
     if not device.is_cuda and importlib.util.find_spec("embreex"):
         embree(clock, vertices, faces, rays)
@@ -167,7 +167,7 @@ def warp_mesh(clock: Clock, vertices, faces, points, rays: int) -> None:
         engine = f"Warp {constructor}"
         mesh = peer.mesh(vertices, faces, constructor)
         clock.add("BVH build", size, engine, lambda c=constructor: peer.mesh(vertices, faces, c), rounds=2)
-        clock.add("BVH refit", size, engine, mesh.refit)
+        clock.add("BVH refit", size, engine, peer.captured(mesh.refit))
         for name, (origin, direction) in ray_sets(rays).items():
             clock.add(f"rays, {name}", size, engine, peer.rays(mesh, origin, direction), len(origin))
         clock.add("closest points", size, engine, peer.closest(mesh, points), rays)

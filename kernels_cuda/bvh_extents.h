@@ -1,4 +1,4 @@
-// Extents of many points by a group of lanes, in one pass: each lane over its share, then all lanes together.
+// Extents of many points by a group of lanes: each lane over its share, then all lanes together.
 #pragma once
 
 #include "lanes.h"
@@ -17,13 +17,10 @@ struct Extents {
     SIM_INLINE void add_bad(int index) { bad = index < bad ? index : bad; }
 };
 
-// The extents of what take(extents, i) adds for all i below `size`. Nothing added: low is above high.
-template <class Take>
-SIM_INLINE Extents extents_of(Lanes& lanes, int size, int none, char* memory, Take take) {
+// The extents of all lanes together, in all of them.
+SIM_INLINE Extents extents_of_lanes(Lanes& lanes, const Extents& mine, char* memory) {
     real* corners = (real*)memory;
     int* bad = (int*)(corners + EXTENTS_SCRATCH);
-    Extents mine = {{REAL_MAX, REAL_MAX, REAL_MAX}, {-REAL_MAX, -REAL_MAX, -REAL_MAX}, none};
-    for_lanes(i, 0, size) take(mine, i);
     store_vec3(corners + 7 * lanes.lane(), -mine.low);
     store_vec3(corners + 7 * lanes.lane() + 3, mine.high);
     bad[lanes.lane()] = mine.bad;
@@ -36,19 +33,24 @@ SIM_INLINE Extents extents_of(Lanes& lanes, int size, int none, char* memory, Ta
     return {{-most[0], -most[1], -most[2]}, {most[3], most[4], most[5]}, first};
 }
 
-// Sums of three whole numbers over all i below `size`, where term(i, sums) adds to them: exact, so in any order.
-template <class Term>
-SIM_INLINE void sums_of(Lanes& lanes, int size, char* memory, int64* sums, Term term) {
-    int64* of_lane = (int64*)memory;
-    int64 mine[3] = {0, 0, 0};
-    for_lanes(i, 0, size) term(i, mine);
-    for (int a = 0; a < 3; ++a) of_lane[3 * lanes.lane() + a] = mine[a];
-    lanes.sync();
-    for (int a = 0; a < 3; ++a) {
-        sums[a] = 0;
-        for (int lane = 0; lane < lanes.count(); ++lane) sums[a] += of_lane[3 * lane + a];
-    }
-    lanes.sync();
+SIM_INLINE Extents no_extents(int none) {
+    return {{REAL_MAX, REAL_MAX, REAL_MAX}, {-REAL_MAX, -REAL_MAX, -REAL_MAX}, none};
+}
+
+// The extents of what take(extents, i) adds for all i below `size`. Nothing added: low is above high.
+template <class Take>
+SIM_INLINE Extents extents_of(Lanes& lanes, int size, int none, char* memory, Take take) {
+    Extents mine = no_extents(none);
+    for_lanes(i, 0, size) take(mine, i);
+    return extents_of_lanes(lanes, mine, memory);
+}
+
+// Likewise of what take(extents, load(i)) adds, where loads of several items are under way at once.
+template <class Load, class Take>
+SIM_INLINE Extents extents_of(Lanes& lanes, int size, int none, char* memory, Load load, Take take) {
+    Extents mine = no_extents(none);
+    for_lanes_ahead<8>(lanes, 0, size, load, [&](int, const decltype(load(0))& loaded) { take(mine, loaded); });
+    return extents_of_lanes(lanes, mine, memory);
 }
 
 SIM_INLINE void store_extents(real* out, const Extents& e) {

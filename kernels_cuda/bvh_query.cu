@@ -15,16 +15,22 @@ SIM_INLINE void finish_row(const IndexRow& row, int* counts, int64 i) {
         counts[i] = int(row.count);
 }
 
-// Places of points along a Morton curve through the tree. Worked in this order, queries that follow one another touch
-// the same nodes.
+// Numbers by which queries are put in order: worked in it, those that follow one another touch the same nodes.
+
+// The grid of a node's planes, as extents.
+SIM_INLINE void node_extents(const BvhNode& node, real* extents /* 6 */) {
+    for (int a = 0; a < 3; ++a) {
+        extents[a] = node.origin[a];
+        extents[3 + a] = multiply_add(real(255), bvh_step(node.exponent[a]), node.origin[a]);
+    }
+}
+
+// Places of points along a Morton curve through the tree.
 extern "C" __global__ void bvh_query_keys(int n, const unsigned char* nodes, const int* roots,
                                           const real* point /* (n, 3) */, int bits, uint32* keys /* (n) */) {
     const BvhNode& root = ((const BvhNode*)(const unsigned char*)nodes)[roots[0]];
     real extents[6];
-    for (int a = 0; a < 3; ++a) {
-        extents[a] = root.origin[a];
-        extents[3 + a] = multiply_add(real(255), bvh_step(root.exponent[a]), root.origin[a]);
-    }
+    node_extents(root, extents);
     for_each(i, n) keys[i] = uint32(morton_code(load_vec3(point + 3 * i), extents, bits));
 }
 
@@ -55,8 +61,8 @@ extern "C" __global__ void bvh_query_sphere(int n, const unsigned char* nodes, c
         const vec3 point = load_vec3(center + 3 * i);
         const real bound = radius[i] * radius[i];
         IndexRow row = begin_row(out, offsets, i);
-        bvh_visit_near(bvh, tree_root(bvh, tree, i), point, bound, [&](int first, int number) {
-            for (int k = first; k < first + number; ++k)
+        bvh_visit_near(bvh, tree_root(bvh, tree, i), point, bound, [&](const BvhLeaf& leaf) {
+            for (int k = leaf.first; k < leaf.first + leaf.number; ++k)
                 if (box_distance_squared(bvh.packed + 6 * k, point) <= bound) row.add(bvh.primitive[k]);
         });
         finish_row(row, counts, i);
@@ -121,8 +127,8 @@ extern "C" __global__ void bvh_ray_first(int n, const unsigned char* nodes, cons
 extern "C" __global__ void bvh_nearest(int n, const unsigned char* nodes, const int* roots, const int* primitives,
                                        const real* packed, const int* tree /* (n) optional */, int k,
                                        const real* point /* (n, 3) */, const real* max_distance /* (n) */,
-                                       const int* turn /* (n) optional */,
-                                         int* index /* (n, k) */, real* distance /* (n, k) */) {
+                                       const int* turn /* (n) optional */, int* index /* (n, k) */,
+                                       real* distance /* (n, k) */) {
     const BvhView bvh(nodes, roots, primitives, packed, 6);
     for_each(item, n) {
         const int i = turn ? turn[item] : int(item);
@@ -132,8 +138,8 @@ extern "C" __global__ void bvh_nearest(int n, const unsigned char* nodes, const 
         const real limit = minimum(max_distance[i] * max_distance[i], REAL_MAX);
         real bound = limit;
         int count = 0;
-        bvh_visit_near(bvh, tree_root(bvh, tree, i), p, bound, [&](int first, int number) {
-            for (int place = first; place < first + number; ++place) {
+        bvh_visit_near(bvh, tree_root(bvh, tree, i), p, bound, [&](const BvhLeaf& leaf) {
+            for (int place = leaf.first; place < leaf.first + leaf.number; ++place) {
                 const real d = box_distance_squared(bvh.packed + 6 * place, p);
                 const int found = bvh.primitive[place];
                 if (!(d <= limit)) continue;

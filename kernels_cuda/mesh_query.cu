@@ -43,35 +43,28 @@ extern "C" __global__ void restore_points_64(int n, const real* points /* (n, 3)
 
 // ---- what the tree is made over ----------------------------------------------------------------------------------
 
-extern "C" __global__ void triangle_bounds(int n, const int* faces /* (n, 3) */, const real* vertices,
-                                           real* lower /* (n, 3) */, real* upper /* (n, 3) */) {
+// Number i of the boxes: axis i % 3 of triangle i / 3, so that what is written lies side by side. What is not finite
+// leaves no box.
+extern "C" __global__ void triangle_bounds(int n, const int* faces, const real* vertices, real* lower /* (n) */,
+                                           real* upper /* (n) */) {
     for_each(i, n) {
-        const Triangle t(vertices, faces + 3 * i);
-        const bool good = is_finite(t.a) && is_finite(t.b) && is_finite(t.c);
-        const vec3 none = {quiet_nan<real>(), quiet_nan<real>(), quiet_nan<real>()};
-        store_vec3(lower + 3 * i, good ? minimum(minimum(t.a, t.b), t.c) : none);
-        store_vec3(upper + 3 * i, good ? maximum(maximum(t.a, t.b), t.c) : none);
-    }
-}
-
-extern "C" __global__ void pack_triangles(int n, const int* primitives /* (n) */, const int* faces /* (n, 3) */,
-                                          const real* vertices, real* packed /* (n, 9) */) {
-    for_each(i, n) {
-        const Triangle t(vertices, faces + 3 * primitives[i]);
-        store_vec3(packed + 9 * i, t.a);
-        store_vec3(packed + 9 * i + 3, t.b);
-        store_vec3(packed + 9 * i + 6, t.c);
+        const int* face = faces + i / 3 * 3;
+        const real* numbers = vertices + i % 3;
+        const real a = numbers[3LL * face[0]], b = numbers[3LL * face[1]], c = numbers[3LL * face[2]];
+        const bool good = is_finite(a) && is_finite(b) && is_finite(c);
+        lower[i] = good ? minimum(minimum(a, b), c) : quiet_nan<real>();
+        upper[i] = good ? maximum(maximum(a, b), c) : quiet_nan<real>();
     }
 }
 
 // ---- rays --------------------------------------------------------------------------------------------------------
 
 // The first triangle that each ray meets; of equal ones that of the least face. face -1 and t infinite: none.
-extern "C" __global__ void mesh_ray_cast(int n, const unsigned char* nodes, const int* roots, const int* primitives,
-                                         const real* packed, const real* origin /* (n, 3) */,
-                                         const real* direction /* (n, 3) */, const real* max_distance /* (n) */,
-                                         real* t /* (n) */, int* face /* (n) */, real* uv /* (n, 2) */,
-                                         real* point /* (n, 3) */, real* normal /* (n, 3) */) {
+extern "C" __global__ void __launch_bounds__(256, 4)
+    mesh_ray_cast(int n, const unsigned char* nodes, const int* roots, const int* primitives, const real* packed,
+                  const real* origin /* (n, 3) */, const real* direction /* (n, 3) */,
+                  const real* max_distance /* (n) */, real* t /* (n) */, int* face /* (n) */, real* uv /* (n, 2) */,
+                  real* point /* (n, 3) */, real* normal /* (n, 3) */) {
     const BvhView bvh(nodes, roots, primitives, packed, 9);
     for_each(i, n) {
         const ScaledRay ray(load_vec3(origin + 3 * i), load_vec3(direction + 3 * i));
@@ -91,10 +84,10 @@ extern "C" __global__ void mesh_ray_cast(int n, const unsigned char* nodes, cons
     }
 }
 
-extern "C" __global__ void mesh_ray_any(int n, const unsigned char* nodes, const int* roots, const int* primitives,
-                                        const real* packed, const real* origin /* (n, 3) */,
-                                        const real* direction /* (n, 3) */, const real* max_distance /* (n) */,
-                                        bool* hits /* (n) */) {
+extern "C" __global__ void __launch_bounds__(256, 4)
+    mesh_ray_any(int n, const unsigned char* nodes, const int* roots, const int* primitives, const real* packed,
+                 const real* origin /* (n, 3) */, const real* direction /* (n, 3) */,
+                 const real* max_distance /* (n) */, bool* hits /* (n) */) {
     const BvhView bvh(nodes, roots, primitives, packed, 9);
     for_each(i, n) {
         const ScaledRay ray(load_vec3(origin + 3 * i), load_vec3(direction + 3 * i));
@@ -140,41 +133,198 @@ extern "C" __global__ void mesh_ray_all(int n, const unsigned char* nodes, const
 
 // ---- points ------------------------------------------------------------------------------------------------------
 
-// Closest points; the distance is negative inside where a sign is asked for: 0 none, 1 by normals, 2 by winding.
-extern "C" __global__ void mesh_closest(
-    int n, const unsigned char* nodes, const int* roots, const int* primitives, const real* packed, const int* faces,
-    const real* vertices, const int* welded /* optional */, const int* corner_start /* optional */,
-    const int* corner /* optional */, int boundary_count, const int* boundary_edge /* optional */,
-    const int* boundary_weight /* optional */, int sign, const real* point /* (n, 3) */,
-    const real* max_distance /* (n) */, const int* turn /* (n) optional */, real* distance /* (n) */,
-    int* face /* (n) */, real* uv /* (n, 2) */, real* closest /* (n, 3) */, real* normal /* (n, 3) */) {
-    const BvhView bvh(nodes, roots, primitives, packed, 9);
-    const MeshTopology topology = {welded, corner_start, corner};
-    const MeshBoundary boundary = {boundary_count, boundary_edge, boundary_weight};
-    for_each(item, n) {
-        const int i = turn ? turn[item] : int(item);
+inline constexpr int POINT_BLOCK = 64;  // threads of a block on a GPU
+
+// What is asked for each point and where the answer goes; the distance is negative inside where a sign is asked for: 0
+// none, 1 by normals, 2 by winding.
+struct ClosestQuery {
+    MeshTopology topology;
+    MeshBoundary boundary;
+    const int* faces;
+    const real* vertices;
+    int sign;
+    const real* point;         // (n, 3)
+    const real* max_distance;  // (n)
+    real* distance;            // (n)
+    int* face;                 // (n)
+    real* uv;                  // (n, 2)
+    real* closest;             // (n, 3)
+    real* normal;              // (n, 3)
+
+    SIM_INLINE void answer(const BvhView& bvh, int i, int place) const {
         const vec3 p = load_vec3(point + 3 * i);
-        const ClosestFace found =
-            closest_face(bvh, bvh.roots[0], p, minimum(max_distance[i] * max_distance[i], REAL_MAX));
-        face[i] = found.face;
-        uv[2 * i] = found.hit.u;
-        uv[2 * i + 1] = found.hit.v;
-        if (found.face < 0) {
+        if (place < 0) {
+            face[i] = -1;
             distance[i] = REAL_INFINITY;
+            uv[2 * i] = uv[2 * i + 1] = real(0);
             store_vec3(closest + 3 * i, {quiet_nan<real>(), quiet_nan<real>(), quiet_nan<real>()});
             store_vec3(normal + 3 * i, zero_vec3());
-            continue;
+            return;
         }
-        const Triangle triangle(vertices, faces + 3 * found.face);
-        const vec3 q = triangle.at(found.hit.u, found.hit.v);
+        const int found = bvh.primitive[place];
+        const Triangle triangle(vertices, faces + 3 * found);
+        const ClosestHit hit = closest_on_triangle(triangle, p);
+        const vec3 q = triangle.at(hit.u, hit.v);
         bool inside = false;
-        if (sign == 1) inside = dot(p - q, side_normal(vertices, topology, found.face, found.hit.part)) < real(0);
+        if (sign == 1) inside = dot(p - q, side_normal(vertices, topology, found, hit.part)) < real(0);
         if (sign == 2) inside = absolute(winding(bvh, bvh.roots[0], vertices, boundary, p)) > real(0.5);
         const real size = length(p - q);
+        face[i] = found;
         distance[i] = inside ? -size : size;
+        uv[2 * i] = hit.u;
+        uv[2 * i + 1] = hit.v;
         store_vec3(closest + 3 * i, q);
         store_vec3(normal + 3 * i, unit_normal(triangle));
     }
+};
+
+// Where the surface is about equally far all round, points have most of the tree to search. Groups of lanes that have
+// opened `patience` nodes for theirs hand them on: `count` of such batches, none but the first `capacity` of them. Each
+// is then searched in PARTS parts of the tree by as many groups, and what they found is joined.
+inline constexpr int PARTS = BVH_WIDTH * BVH_WIDTH;
+
+struct LateBatches {
+    int capacity, share;
+    int* count;    // (2) while they are handed on, and then
+    int* first;    // (capacity) position in the order of the points
+    real* square;  // (capacity, 1 + PARTS, share) of what was found before, and in each part
+    int* place;    // likewise
+
+    // The batch's number, below `capacity`: or there is no room.
+    SIM_INLINE int add(Lanes& lanes) const {
+        int number = 0;
+#ifdef SIM_GPU
+        if (lanes.lane() == 0) number = atomicAdd(count, 1);
+#else
+        if (lanes.lane() == 0) number = __atomic_fetch_add(count, 1, __ATOMIC_RELAXED);
+#endif
+        return lanes.broadcast(number, 0);
+    }
+
+    SIM_INLINE int entry(int batch, int part, int lane) const { return (batch * (1 + PARTS) + part) * share + lane; }
+    SIM_INLINE NearestPlace load(int at) const { return {square[at], place[at]}; }
+    SIM_INLINE void store(int at, const NearestPlace& found) const {
+        square[at] = found.square;
+        place[at] = found.place;
+    }
+};
+
+// Part i of a tree: child i % 8 of child i / 8 of the root; a leaf there is the first part of its eight.
+SIM_INLINE BvhStart part_of_tree(const BvhView& bvh, int root, int part) {
+    const int above = part / BVH_WIDTH, below = part % BVH_WIDTH;
+    const int child = (bvh_slots(bvh.nodes[root]) >> above & 1u) ? bvh.nodes[root].child[above] : BVH_NONE;
+    if (child >= 0) return {child, 1u << below};
+    return {child != BVH_NONE && below == 0 ? root : -1, 1u << above};
+}
+
+// Closest points: a group of lanes works `share` of them, side by side as many as it has lanes.
+extern "C" __global__ void __launch_bounds__(POINT_BLOCK, 16)
+    mesh_closest(int groups, int share, int n, const unsigned char* nodes, const int* roots, const int* primitives,
+                 const real* packed, const int* faces, const real* vertices, const int* welded /* optional */,
+                 const int* corner_start /* optional */, const int* corner /* optional */, int boundary_count,
+                 const int* boundary_edge /* optional */, const int* boundary_weight /* optional */, int sign,
+                 const real* point /* (n, 3) */, const real* max_distance /* (n) */, const int* turn /* (n) optional */,
+                 int patience, int capacity, int* late_count /* (2) optional */,
+                 int* late_first /* (capacity) optional */, real* late_square /* (capacity, 65, share) optional */,
+                 int* late_place /* (capacity, 65, share) optional */, real* distance /* (n) */, int* face /* (n) */,
+                 real* uv /* (n, 2) */, real* closest /* (n, 3) */, real* normal /* (n, 3) */, Scratch scratch) {
+    const BvhView bvh(nodes, roots, primitives, packed, 9);
+    const ClosestQuery query = {{welded, corner_start, corner},
+                                {boundary_count, boundary_edge, boundary_weight},
+                                faces,
+                                vertices,
+                                sign,
+                                point,
+                                max_distance,
+                                distance,
+                                face,
+                                uv,
+                                closest,
+                                normal};
+    const LateBatches late = {capacity, share, late_count, late_first, late_square, late_place};
+    for_each_world(groups, scratch, [&](Lanes& lanes, int group, char* memory) {
+        const int begin = share * group, end = begin + share < n ? begin + share : n, root = bvh.roots[0];
+        for (int item = begin; item < end; item += lanes.count()) {
+            const int own = item + lanes.lane();
+            const int place = own < end ? own : end - 1, i = turn ? turn[place] : place;
+            const vec3 p = load_vec3(point + 3 * i);
+            NearestPlace best = {own < end ? minimum(max_distance[i] * max_distance[i], REAL_MAX) : real(-1), -1};
+            PreparedLeaves& leaves = prepared_leaves(lanes, memory);
+            bool handed_on = false;
+            int left = patience;
+            while (!handed_on && !search_nearest(lanes, bvh, root, {root, BVH_ALL}, p, left, leaves, best)) {
+                const int batch = late.add(lanes);
+                handed_on = batch < capacity;
+                left = -1;
+                if (!handed_on) continue;
+                if (lanes.lane() == 0) late_first[batch] = item;
+                late.store(late.entry(batch, PARTS, lanes.lane()), best);
+            }
+            if (own < end && !handed_on) query.answer(bvh, i, best.place);
+        }
+    });
+}
+
+// A part of the tree for the points of a batch.
+extern "C" __global__ void __launch_bounds__(POINT_BLOCK, 16)
+    mesh_closest_part(int groups, int share, int n, const unsigned char* nodes, const int* roots, const int* primitives,
+                      const real* packed, const real* point /* (n, 3) */, const int* turn /* (n) optional */,
+                      int capacity, int* late_count /* (2) */, int* late_first /* (capacity) */,
+                      real* late_square /* (capacity, 65, share) */, int* late_place /* (capacity, 65, share) */,
+                      Scratch scratch) {
+    const BvhView bvh(nodes, roots, primitives, packed, 9);
+    const LateBatches late = {capacity, share, late_count, late_first, late_square, late_place};
+    for_each_world(groups, scratch, [&](Lanes& lanes, int group, char* memory) {
+        const int batch = group / PARTS, part = group % PARTS,
+                  count = late_count[0] < capacity ? late_count[0] : capacity;
+        if (group == 0 && lanes.lane() == 0) late_count[1] = count;
+        if (batch >= count) return;
+        const int own = late_first[batch] + lanes.lane(), place = own < n ? own : n - 1, i = turn ? turn[place] : place;
+        const int root = bvh.roots[0];
+        NearestPlace best = late.load(late.entry(batch, PARTS, lanes.lane()));
+        search_nearest(lanes, bvh, root, part_of_tree(bvh, root, part), load_vec3(point + 3 * i), -1,
+                       prepared_leaves(lanes, memory), best);
+        late.store(late.entry(batch, part, lanes.lane()), best);
+    });
+}
+
+// The answers of batches whose parts were searched; there is none after.
+extern "C" __global__ void __launch_bounds__(POINT_BLOCK, 16)
+    mesh_closest_join(int groups, int share, int n, const unsigned char* nodes, const int* roots, const int* primitives,
+                      const real* packed, const int* faces, const real* vertices, const int* welded /* optional */,
+                      const int* corner_start /* optional */, const int* corner /* optional */, int boundary_count,
+                      const int* boundary_edge /* optional */, const int* boundary_weight /* optional */, int sign,
+                      const real* point /* (n, 3) */, const real* max_distance /* (n) */,
+                      const int* turn /* (n) optional */, int capacity, int* late_count /* (2) */,
+                      int* late_first /* (capacity) */, real* late_square /* (capacity, 65, share) */,
+                      int* late_place /* (capacity, 65, share) */, real* distance /* (n) */, int* face /* (n) */,
+                      real* uv /* (n, 2) */, real* closest /* (n, 3) */, real* normal /* (n, 3) */, Scratch scratch) {
+    const BvhView bvh(nodes, roots, primitives, packed, 9);
+    const ClosestQuery query = {{welded, corner_start, corner},
+                                {boundary_count, boundary_edge, boundary_weight},
+                                faces,
+                                vertices,
+                                sign,
+                                point,
+                                max_distance,
+                                distance,
+                                face,
+                                uv,
+                                closest,
+                                normal};
+    const LateBatches late = {capacity, share, late_count, late_first, late_square, late_place};
+    for_each_world(groups, scratch, [&](Lanes& lanes, int batch, char*) {
+        if (batch == 0 && lanes.lane() == 0) late_count[0] = 0;
+        if (batch >= late_count[1]) return;
+        const int own = late_first[batch] + lanes.lane();
+        if (own >= n) return;
+        NearestPlace best = late.load(late.entry(batch, PARTS, lanes.lane()));
+        for (int part = 0; part < PARTS; ++part) {
+            const NearestPlace other = late.load(late.entry(batch, part, lanes.lane()));
+            if (other.place >= 0) best.meet(bvh, other.square, other.place);
+        }
+        query.answer(bvh, turn ? turn[own] : own, best.place);
+    });
 }
 
 extern "C" __global__ void mesh_farthest(int n, const unsigned char* nodes, const int* roots, const int* primitives,

@@ -121,64 +121,107 @@ struct ClosestHit {
     int part;
 };
 
-// Parameter in [0, 1] of the point of the segment from p along e that is closest to the origin.
-SIM_INLINE real segment_parameter(vec3 p, vec3 e) {
-    const real along = -dot(p, e), size = dot(e, e);
-    return along <= real(0) ? real(0) : along >= size ? real(1) : divide(along, size);
-}
-
-// On the edge from the corner p, where the triangle's coordinates are (u, v), on to (u + du, v + dv).
-SIM_INLINE void try_edge(vec3 p, vec3 e, int edge, int first, int last, real u, real v, real du, real dv,
-                         ClosestHit& best) {
-    const real s = segment_parameter(p, e);
+// On the edge from the corner p along e, where the triangle's coordinates are (u, v), on to (u + du, v + dv). `along`
+// is -p.e and `inverse` 1 / e.e.
+SIM_INLINE void try_edge(vec3 p, vec3 e, real along, real inverse, int edge, int first, int last, real u, real v,
+                         real du, real dv, ClosestHit& best) {
+    const real s = saturate(along * inverse);
     const vec3 q = multiply_add(s, e, p);
     const real square = dot(q, q);
     if (!(square < best.square)) return;
     best = {square, multiply_add(s, du, u), multiply_add(s, dv, v), s <= real(0) ? first : s >= real(1) ? last : edge};
 }
 
-// The projection of the point where it falls inside (Ericson 2005, 5.1.5), else the nearest of the three edges; both
-// are tried for a triangle so thin that the projection is not well known.
-SIM_INLINE ClosestHit closest_on_triangle(const Triangle& t, vec3 point) {
-    const vec3 a = t.a - point, b = t.b - point, c = t.c - point, ab = t.b - t.a, ac = t.c - t.a;
-    const real ab_ab = dot(ab, ab), ab_ac = dot(ab, ac), ac_ac = dot(ac, ac), p_ab = -dot(a, ab), p_ac = -dot(a, ac);
-    const real weight_b = multiply_add(ac_ac, p_ab, -(ab_ac * p_ac)),
-               weight_c = multiply_add(ab_ab, p_ac, -(ab_ac * p_ab));
-    const real area = multiply_add(ab_ab, ac_ac, -(ab_ac * ab_ac));
-    ClosestHit best = {REAL_INFINITY, real(0), real(0), ON_FACE};
-    const bool inside = weight_b > real(0) && weight_c > real(0) && weight_b + weight_c < area;
-    if (inside) {
-        const real inverse = reciprocal(area), u = weight_b * inverse, v = weight_c * inverse;
-        const vec3 q = multiply_add(v, ac, multiply_add(u, ab, a));
-        const real square = dot(q, q);
-        best.square = square == square ? square : REAL_INFINITY;
-        best.u = u;
-        best.v = v;
-        if (area > real(1e-4) * ab_ab * ac_ac && best.square < REAL_INFINITY) return best;
-    }
-    try_edge(a, ab, ON_AB, ON_A, ON_B, real(0), real(0), real(1), real(0), best);
-    try_edge(b, t.c - t.b, ON_BC, ON_B, ON_C, real(1), real(0), real(-1), real(1), best);
-    try_edge(c, t.a - t.c, ON_CA, ON_C, ON_A, real(0), real(1), real(0), real(-1), best);
-    return best;
-}
+// A triangle, and what its tests against all points have in common: 20 numbers.
+struct alignas(16) PreparedTriangle {
+    vec3 a, b, ab, ac;
+    real ab_ab, ab_ac, ac_ac, area;  // the square of twice the area
+    real inverse_ab, inverse_ac, inverse_bc, inverse_area;
 
-struct ClosestFace {
-    ClosestHit hit;
-    int face;  // -1: none within the distance
+    SIM_INLINE explicit PreparedTriangle(const Triangle& t) : a(t.a), b(t.b), ab(t.b - t.a), ac(t.c - t.a) {
+        ab_ab = dot(ab, ab), ab_ac = dot(ab, ac), ac_ac = dot(ac, ac);
+        area = multiply_add(ab_ab, ac_ac, -(ab_ac * ab_ac));
+        const vec3 bc = ac - ab;
+        inverse_ab = reciprocal(ab_ab), inverse_ac = reciprocal(ac_ac), inverse_bc = reciprocal(dot(bc, bc));
+        inverse_area = reciprocal(area);
+    }
+
+    // The nearest of the three edges, or the projection of the point where it falls inside (Ericson 2005, 5.1.5) and is
+    // nearer. Written without branches: the lanes of a GPU test a triangle side by side.
+    SIM_INLINE ClosestHit closest(vec3 point) const {
+        const vec3 to_a = a - point, to_b = b - point, bc = ac - ab;
+        const real p_ab = -dot(to_a, ab), p_ac = -dot(to_a, ac), p_bc = -dot(to_b, bc);
+        ClosestHit best = {REAL_INFINITY, real(0), real(0), ON_FACE};
+        try_edge(to_a, ab, p_ab, inverse_ab, ON_AB, ON_A, ON_B, real(0), real(0), real(1), real(0), best);
+        try_edge(to_b, bc, p_bc, inverse_bc, ON_BC, ON_B, ON_C, real(1), real(0), real(-1), real(1), best);
+        try_edge(to_a, ac, p_ac, inverse_ac, ON_CA, ON_A, ON_C, real(0), real(0), real(0), real(1), best);
+        const real weight_b = multiply_add(ac_ac, p_ab, -(ab_ac * p_ac)),
+                   weight_c = multiply_add(ab_ab, p_ac, -(ab_ac * p_ab));
+        const real u = weight_b * inverse_area, v = weight_c * inverse_area;
+        const vec3 q = multiply_add(v, ac, multiply_add(u, ab, to_a));
+        const real square = dot(q, q);
+        const bool inside = weight_b > real(0) && weight_c > real(0) && weight_b + weight_c < area;
+        if (inside && square < best.square) best = {square, u, v, ON_FACE};
+        return best;
+    }
 };
 
-// The closest point of the mesh within the square distance `limit`; of equal ones that of the least face.
-SIM_INLINE ClosestFace closest_face(const BvhView& bvh, int root, vec3 point, real limit) {
-    ClosestFace best = {{limit, real(0), real(0), ON_FACE}, -1};
-    bvh_visit_near(bvh, root, point, best.hit.square, [&](int first, int number) {
-        for (int k = first; k < first + number; ++k) {
-            const ClosestHit hit = closest_on_triangle(Triangle(bvh.packed + 9 * k), point);
-            const int face = bvh.primitive[k];
-            const bool first_of_equal = hit.square == best.hit.square && (best.face < 0 || face < best.face);
-            if (hit.square < best.hit.square || first_of_equal) best = {hit, face};
+SIM_INLINE ClosestHit closest_on_triangle(const Triangle& t, vec3 point) { return PreparedTriangle(t).closest(point); }
+
+// The triangles in the leaves of one node, prepared side by side by the lanes that walk there.
+struct PreparedLeaves {
+    PreparedTriangle at[BVH_WIDTH * BVH_LEAF];
+
+    SIM_INLINE void prepare(Lanes& lanes, const BvhView& bvh, const BvhNode& node) {
+        lanes.sync();
+        for_lanes(i, 0, BVH_WIDTH * BVH_LEAF) {
+            const int slot = i / BVH_LEAF, number = i % BVH_LEAF, child = node.child[slot];
+            const bool is_leaf = (bvh_slots(node) >> slot & 1u) && child < 0;
+            if (!is_leaf || number >= bvh_leaf_count(child)) continue;
+            at[i] = PreparedTriangle(Triangle(bvh.packed + 9 * (bvh_leaf_first(child) + number)));
+        }
+        lanes.sync();
+    }
+};
+
+// In the group's memory; one lane alone needs none.
+SIM_INLINE PreparedLeaves& prepared_leaves(const Lanes& lanes, char* memory) {
+    return lanes.count() == 1 ? *(PreparedLeaves*)memory : small_memory<PreparedLeaves>(memory);
+}
+
+// The nearest triangle that a search has met: its square distance and its place in the order of the leaves, -1 for
+// none. Of equal ones it is that of the least face.
+struct NearestPlace {
+    real square;
+    int place;
+
+    SIM_INLINE void meet(const BvhView& bvh, real other_square, int other) {
+        if (!(other_square <= square)) return;
+        if (other_square == square && place >= 0 && bvh.primitive[place] < bvh.primitive[other]) return;
+        square = other_square;
+        place = other;
+    }
+};
+
+// Searches what is below `start` for triangles within best.square, as the lanes of a group do for their points
+// together. False: given up after as many nodes as `patience` says (negative: never).
+SIM_INLINE bool search_nearest(Lanes& lanes, const BvhView& bvh, int root, BvhStart start, vec3 point, int patience,
+                               PreparedLeaves& leaves, NearestPlace& best) {
+    BvhTogether walkers = {lanes, patience};
+    int prepared = -1;
+    const NearFirst key(bvh, root, point);
+    return bvh_visit_ordered(walkers, bvh, start, key, best.square, [&](const BvhLeaf& leaf) {
+        if (!walkers.is_one() && prepared != leaf.node) {
+            prepared = leaf.node;
+            leaves.prepare(lanes, bvh, bvh.nodes[prepared]);
+        }
+        for (int k = 0; k < leaf.number; ++k) {
+            const int place = leaf.first + k;
+            const real square = walkers.is_one() ? closest_on_triangle(Triangle(bvh.packed + 9 * place), point).square
+                                                 : leaves.at[BVH_LEAF * leaf.slot + k].closest(point).square;
+            best.meet(bvh, square, place);
         }
     });
-    return best;
 }
 
 // The vertex of a face that is farthest from the point, of equally far ones the first; -1: there is none.
@@ -190,8 +233,9 @@ struct FarthestVertex {
 SIM_INLINE FarthestVertex farthest_vertex(const BvhView& bvh, int root, const int* faces, vec3 point) {
     FarthestVertex best = {real(-1), -1};
     real bound = real(0);  // minus the square found
-    bvh_visit_ordered(bvh, root, FarFirst{point}, bound, [&](int first, int number) {
-        for (int k = first; k < first + number; ++k) {
+    BvhAlone alone;
+    bvh_visit_ordered(alone, bvh, {root, BVH_ALL}, FarFirst{point}, bound, [&](const BvhLeaf& leaf) {
+        for (int k = leaf.first; k < leaf.first + leaf.number; ++k) {
             for (int corner = 0; corner < 3; ++corner) {
                 const vec3 d = load_vec3(bvh.packed + 9 * k + 3 * corner) - point;
                 const int vertex = faces[3 * bvh.primitive[k] + corner];

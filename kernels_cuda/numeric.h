@@ -105,6 +105,25 @@ SIM_INLINE double canonical(double x) { return x != x ? quiet_nan<double>() : x;
 template <class T> SIM_INLINE T minimum(T a, T b) { return b < a ? b : a; }
 template <class T> SIM_INLINE T maximum(T a, T b) { return b > a ? b : a; }
 
+// Likewise in one instruction of the machine, for numbers that are no NaN where the sign of zero is of no account.
+#ifdef SIM_GPU
+SIM_INLINE float smaller_number(float a, float b) { return fminf(a, b); }
+SIM_INLINE double smaller_number(double a, double b) { return fmin(a, b); }
+SIM_INLINE float larger_number(float a, float b) { return fmaxf(a, b); }
+SIM_INLINE double larger_number(double a, double b) { return fmax(a, b); }
+#else
+template <class T> SIM_INLINE T smaller_number(T a, T b) { return b < a ? b : a; }
+template <class T> SIM_INLINE T larger_number(T a, T b) { return b > a ? b : a; }
+#endif
+
+// x within [0, 1]; NaN is 0
+#ifdef SIM_GPU
+SIM_INLINE float saturate(float x) { return __saturatef(x); }
+SIM_INLINE double saturate(double x) { return x > 0.0 ? (x < 1.0 ? x : 1.0) : 0.0; }
+#else
+template <class T> SIM_INLINE T saturate(T x) { return x > T(0) ? (x < T(1) ? x : T(1)) : T(0); }
+#endif
+
 // x within [lower, upper]; NaN stays NaN
 template <class T> SIM_INLINE T clamp(T x, T lower, T upper) { return minimum(maximum(x, lower), upper); }
 

@@ -9,8 +9,20 @@ from simengine.collision.sort import LANES, ExclusiveScan, RadixSort
 from simengine.errors import CapacityError, ModelError
 from simengine.runtime import modes
 
-TILE, LEVELS, STACK, EXTENTS_SCRATCH = 128, 4, 72, 32 * 7
-"""As in bvh_build.cu, bvh.h and bvh_extents.h."""
+TILE, LEVELS, STACK, EXTENTS_SCRATCH, SAMPLES = 128, 4, 72, 32 * 7, 512
+"""As in bvh_merge.h, bvh.h, bvh_extents.h and bvh_build.cu."""
+
+NODE_LANES = 8
+"""Lanes that make a node: one for each child."""
+
+PACK_TILE = 32
+"""Primitives that a group of lanes packs, as in bvh_pack.h; and those of a node at most."""
+
+FEW_TILES = 8, 128
+"""From and to how many tiles of a stage a GPU works all at once, each as long as it takes."""
+
+REFIT_BLOCK = 128
+"""Threads of a block that packs or refits on a GPU: a block holds its memory until its last group is done."""
 
 PIECE = 1024
 """Primitives whose extents a group of lanes finds."""
@@ -30,26 +42,31 @@ WORTH_SORTING, QUERY_BITS = 4096, 7
 class Plan:
     """The tiles of every stage of a build: whole trees by their sizes, known before anything runs.
 
-    ``stages``: for each an array (tiles, 6) of int32, as bvh_build.cu reads it. ``nodes``: binary nodes in all,
-    primitives included.
+    ``stages``: for each an array (tiles, 6) of int32, as bvh_build.cu reads it. ``quarterings``: how often clusters
+    were quartered before each. ``nodes``: binary nodes in all, primitives included.
     """
 
     def __init__(self, sizes: np.ndarray):
         self.stages: list[np.ndarray] = []
+        self.quarterings: list[int] = []
         self.nodes = int(sizes.sum())
         trees = np.flatnonzero(sizes)
         left = sizes[trees].astype(np.int64)
-        quarterings = 0
+        done = most = 0
         while len(trees):
-            table, left, ended = self._stage(trees, left)
+            # stages of few tiles cost what a launch does: they quarter twice, unless most clusters are at ends of tiles
+            tiles = int((-(-left // TILE)).sum())
+            times = 2 if self.stages and FEW_TILES[0] <= tiles <= FEW_TILES[1] else 1
+            table, left, ended = self._stage(trees, left, 4**times)
             self.stages.append(table)
-            largest = int(table[:, 1].max(initial=1))
-            quarterings += 1 if not ended.all() else _quarterings(largest)
+            self.quarterings.append(done)
+            most = max(most, done + _quarterings(int(table[table[:, 5] >= 0, 1].max(initial=1))))
+            done += times
             trees, left = trees[~ended], left[~ended]
-        if LEVELS * quarterings > STACK:
-            raise CapacityError("a tree would be deeper than walks allow", buffer="bvh", needed=quarterings, had=18)
+        if LEVELS * most > STACK:
+            raise CapacityError("a tree would be deeper than walks allow", buffer="bvh", needed=most, had=18)
 
-    def _stage(self, trees, left):
+    def _stage(self, trees, left, divisor: int):
         tiles = -(-left // TILE)
         of_tree = np.repeat(np.arange(len(trees)), tiles)
         number = np.arange(len(of_tree)) - np.repeat(np.cumsum(tiles) - tiles, tiles)
@@ -58,7 +75,7 @@ class Plan:
         table[:, 0] = starts[of_tree] + number * TILE
         table[:, 1] = np.minimum(left[of_tree] - number * TILE, TILE)
         last = tiles[of_tree] == 1
-        table[:, 2] = np.where(last, 1, -(-table[:, 1] // 4))
+        table[:, 2] = np.where(last, 1, -(-table[:, 1] // divisor))
         # clusters of trees that end here come last, so that the others stand side by side in the next stage
         results = np.where(last, 0, table[:, 2])
         table[:, 3] = np.cumsum(results) - results
@@ -72,14 +89,14 @@ class Plan:
 
 
 def pieces_of(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Trees cut into pieces of at most PIECE primitives: begin and size (pieces, 2), and a tree's first (trees+1,)."""
+    """Trees cut into pieces of at most PIECE primitives: begin, size, tree (pieces, 3); a tree's first (trees+1,)."""
     counts = -(-sizes // PIECE)
     starts = np.concatenate([[0], np.cumsum(counts)])
     tree = np.repeat(np.arange(len(sizes)), counts)
     number = np.arange(len(tree)) - starts[tree]
     begin = (np.cumsum(sizes) - sizes)[tree] + number * PIECE
     size = np.minimum(sizes[tree] - number * PIECE, PIECE)
-    return np.stack([begin, size], axis=1).astype(np.int32), starts.astype(np.int32)
+    return np.stack([begin, size, tree], axis=1).astype(np.int32), starts.astype(np.int32)
 
 
 def _quarterings(count: int) -> int:
@@ -92,11 +109,12 @@ def _quarterings(count: int) -> int:
 class BoxTrees:
     """Trees over boxes that are given later: the memory, the launches that build and refit them, and their arrays.
 
-    ``lower``, ``upper``: (n, 3), read at every build and refit. ``groups`` (n,) or None: the tree of each box, of
-    ``count`` trees. ``packed``: numbers of a primitive that ``pack(order, packed)`` writes in the order of the leaves.
+    ``lower``, ``upper``: (n, 3), read at every build. ``groups`` (n,) or None: the tree of each box, of ``count``
+    trees. ``triangles``: what refits read, ``faces`` (n, 3) and ``vertices``; None: the boxes. ``packed`` has the
+    numbers of the primitives, 9 or 6 each, in the order of the leaves.
     """
 
-    def __init__(self, lower, upper, groups, count: int, device, width: int = 6, pack=None):
+    def __init__(self, lower, upper, groups, count: int, device, triangles: dict | None = None):
         self.lower, self.upper, self.device, self.count = lower, upper, device, count
         n = self.size = len(lower)
         dtype = self.dtype = lower.dtype
@@ -109,62 +127,51 @@ class BoxTrees:
         self.nodes = device.zeros(max(most, 1) * NODE_BYTES[dtype], np.uint8)
         self.roots = device.asarray(np.full(count, -1, np.int32))
         self.primitives = device.zeros(n, np.int32)
-        self.packed = device.zeros((n, width), dtype)
+        self._width = 9 if triangles else 6
+        # whole fours, as they are read
+        self.packed = device.zeros(-(-self._width * n // 4) * 4, dtype)[: self._width * n].reshape(n, self._width)
         self.first_bad = device.zeros(1, np.int32)
         self._build: list = []
-        self._refit: list = []
         if n:
-            self._most_nodes = most
+            # groups for as many nodes as are usual: where there are more, groups take several
+            self._most_nodes, self._node_groups = most, most // 3 + 1
             self._make_order(host, sizes, groups is None)
             self._make_nodes()
-            self._make_refit(pack)
+            self._make_refit(triangles)
 
-    def _launch(self, name, arguments, *, worlds=None, items=None, scratch=0, lanes=LANES):
-        of_worlds = {"worlds": worlds, "scratch": scratch, "lanes": lanes} if worlds is not None else {"items": items}
+    def _launch(self, name, arguments, *, worlds=None, items=None, scratch=0, lanes=LANES, block=None):
+        of_worlds = {"worlds": worlds, "scratch": scratch, "lanes": lanes, "block": block}
+        of_worlds = of_worlds if worlds is not None else {"items": items}
         precision = {"precision": self.dtype.name, "device": self.device}
         return queries.kernel("bvh_build.cu", name).prepare(arguments, **of_worlds, **precision)
 
     def _make_order(self, groups, sizes, single: bool) -> None:
         """Primitives of each tree in the order of the Morton codes of their centres."""
-        device, n = self.device, self.size
-        member = device.asarray(np.argsort(groups, kind="stable").astype(np.int32))
-        tree_of = device.asarray(np.sort(groups).astype(np.int32))
+        device, n, trees = self.device, self.size, self.count
+        member = tree_of = None
+        if not single:
+            member = device.asarray(np.argsort(groups, kind="stable").astype(np.int32))
+            tree_of = device.asarray(np.sort(groups).astype(np.int32))
         piece, starts = (device.asarray(array) for array in pieces_of(sizes))
-        pieces, trees = len(piece), self.count
-        piece_extents, extents = device.empty((pieces, 6), self.dtype), device.empty((trees, 6), self.dtype)
-        bad = device.empty(pieces, np.int32)
+        extents, pieces = device.empty((trees, 6), self.dtype), len(piece)
         boxes = {"member": member, "lower": self.lower, "upper": self.upper}
-        of_pieces = {"pieces": pieces, "count": n, "piece": piece, "extents": piece_extents, "bad": bad}
-        of_trees = {"trees": trees, "piece_start": starts, "piece_extents": piece_extents, "extents": extents}
-        first = {"groups": 1, "pieces": pieces, "bad": bad, "first": self.first_bad}
-        scratch = EXTENTS_SCRATCH * (self.dtype.itemsize + 4)
-        sums, means = device.empty((pieces, 3), np.int64), device.zeros((trees, 3), np.int64)
-        piece_tree = device.asarray(np.repeat(np.arange(trees), np.diff(pieces_of(sizes)[1])).astype(np.int32))
-        summed = {"pieces": pieces, "piece": piece, "piece_tree": piece_tree, "extents": extents, "sums": sums} | boxes
-        meant = {"trees": trees, "piece_start": starts, "sums": sums, "means": means}
-        meant |= {"sizes": device.asarray(sizes.astype(np.int32))}
+        arguments = {"pieces": pieces, "count": n, "trees": trees, "filled": int((sizes > 0).sum()), "piece": piece}
+        arguments |= {"piece_start": starts, "sizes": device.asarray(sizes.astype(np.int32)), "extents": extents}
+        arguments |= {"piece_extents": device.empty((pieces, 6), self.dtype), "first_bad": self.first_bad}
+        arguments |= {"piece_bad": device.empty(pieces, np.int32), "arrived": device.zeros(trees + 1, np.int32)}
+        arguments |= {"tree_bad": device.asarray(np.full(trees, n, np.int32))}
+        scratch = max(EXTENTS_SCRATCH * (self.dtype.itemsize + 4), 3 * SAMPLES * self.dtype.itemsize)
+        self._check = self._launch("bvh_extents", arguments | boxes, worlds=pieces, scratch=scratch)
         tree_bits = (trees - 1).bit_length()
         # few primitives are sorted finely, for what clusters in a corner; for many that would cost more than it saves
         wide = n <= 1 << 18 or n > 1 << 21 or tree_bits > 2
         bits = min(21 if n > 1 << 21 else 16, (64 - tree_bits) // 3) if wide else 10
         keys = device.empty(n, np.uint64 if wide else np.uint32)
         key_arguments = {"bits": bits, "tree_of": tree_of, "extents": extents, "keys": keys} | boxes
-        self._check = [
-            self._launch("bvh_piece_extents", of_pieces | boxes, worlds=pieces, scratch=scratch),
-            self._launch("bvh_first_bad", first, worlds=1),
-        ]
-        sort = RadixSort(keys, None if single else member, 3 * bits + tree_bits)
+        make_keys = self._launch(f"bvh_keys_{64 if wide else 32}", key_arguments, items=n)
+        sort = RadixSort(keys, member, 3 * bits + tree_bits)
         self._order = sort.sorted_values
-        self._build += [
-            *self._check,
-            self._launch("bvh_tree_extents", of_trees, worlds=trees, scratch=scratch),
-            self._launch("bvh_piece_sums", summed | {"means": None}, worlds=pieces, scratch=scratch),
-            self._launch("bvh_tree_means", meant | {"extents": None}, worlds=trees, scratch=scratch),
-            self._launch("bvh_piece_sums", summed | {"means": means}, worlds=pieces, scratch=scratch),
-            self._launch("bvh_tree_means", meant | {"extents": extents}, worlds=trees, scratch=scratch),
-            self._launch(f"bvh_keys_{64 if wide else 32}", key_arguments, items=n),
-            sort,
-        ]
+        self._build += [self._check, make_keys, sort]
 
     def _make_nodes(self) -> None:
         """Binary trees by merging, then nodes of eight."""
@@ -174,58 +181,69 @@ class BoxTrees:
         binary_root = device.asarray(np.full(self.count, -1, np.int32))
         prepared = {"primitives": n, "order": self._order, "lower": self.lower, "upper": self.upper}
         binary = {"children": children, "boxes": boxes, "marks": marks}
-        scratch = TILE * (15 * self.dtype.itemsize + 6 * 4)
+        scratch = (TILE + 4) * (7 * self.dtype.itemsize + 2 * 4) + 3 * TILE  # TileMemory
         clusters = None
-        for stage, table in enumerate(self._plan.stages):
+        for table, quarterings in zip(self._plan.stages, self._plan.quarterings, strict=True):
             results = device.empty(int(table[:, 2].sum()), np.int32)
-            arguments = {"tiles": len(table), "stage": stage, "tile": device.asarray(table), "clusters": clusters}
-            arguments |= {"clusters_out": results, "binary_root": binary_root, "infos": infos}
+            arguments = {"tiles": len(table), "quarterings": quarterings, "tile": device.asarray(table)}
+            arguments |= {"clusters": clusters, "clusters_out": results, "binary_root": binary_root, "infos": infos}
             merge = self._launch("bvh_merge", prepared | binary | arguments, worlds=len(table), scratch=scratch)
             self._build.append(merge)
             clusters = results
         places = ExclusiveScan(marks, pairs=True)
         self._total = places.offsets[total:]
-        self._parent, self._inner, self._arrived = (device.zeros(most, np.int32) for _ in range(3))
+        self._rows = device.zeros((most, 4), np.int32)  # NodeRow
         source = device.zeros(most, np.int32)
-        shared = {"primitives": n, "order": self._order, "children": children, "marks": marks}
-        shared |= {"places": places.offsets, "source": source}
-        nodes = prepared | binary | shared | {"total": self._total, "node_bytes": self.nodes}
-        nodes |= {"parent": self._parent, "inner": self._inner}
-        roots = {"binary_root": binary_root, "places": places.offsets, "root": self.roots, "parent": self._parent}
+        sources = {"marks": marks, "places": places.offsets, "source": source, "row": self._rows}
+        nodes = prepared | binary | sources | {"most": most, "infos": infos, "total": self._total}
+        nodes |= {"node_bytes": self.nodes, "leaf_primitive": self.primitives}
+        roots = {"nodes": total, "trees": self.count, "binary_root": binary_root, "root": self.roots}
+        items = max(total, self.count)
         self._build += [
             places,
-            self._launch("bvh_leaves", shared | {"n": total, "leaf_primitive": self.primitives}, items=total),
-            self._launch("bvh_nodes", nodes | {"n": most}, items=most),
-            self._launch("bvh_roots", roots | {"n": self.count}, items=self.count),
+            self._launch("bvh_sources", sources | roots | {"n": items}, items=items),
+            self._launch("bvh_nodes", nodes, worlds=self._node_groups, scratch=448, lanes=NODE_LANES),
         ]
 
-    def _make_refit(self, pack) -> None:
-        boxes = {"leaf_primitive": self.primitives, "lower": self.lower, "upper": self.upper}
-        self._bounds = self.device.empty((self._most_nodes, 6), self.dtype)
-        arguments = {"most": self._most_nodes, "total": self._total, "node_bytes": self.nodes}
-        arguments |= {"parent": self._parent, "inner": self._inner, "arrived": self._arrived, "bounds": self._bounds}
-        scratch = 54 * self.dtype.itemsize + 64
-        if pack is None:
-            pack = self._launch("bvh_pack_boxes", boxes | {"n": self.size, "packed": self.packed}, items=self.size)
-        else:
-            pack = pack(self.primitives, self.packed)
-        refit = self._launch("bvh_refit", arguments | boxes, worlds=self._most_nodes, scratch=scratch, lanes=8)
-        self._refit = [refit, pack]
+    def _make_refit(self, triangles: dict | None) -> None:
+        """The numbers of primitives to their places, then the boxes of nodes."""
+        device, n, most, width, item = self.device, self.size, self._most_nodes, self._width, self.dtype.itemsize
+        tiles, kind = -(-n // PACK_TILE), "triangles" if triangles else "boxes"
+        pack = {"tiles": tiles, "n": n, "leaf_primitive": self.primitives, "packed": self.packed}
+        pack |= triangles or {"lower": self.lower, "upper": self.upper}
+        self._bounds = device.empty((most, 6), self.dtype)
+        nodes = {"most": most, "total": self._total, "packed": self.packed, "node_bytes": self.nodes}
+        nodes |= {"row": self._rows, "arrived": device.zeros(most, np.int32), "bounds": self._bounds}
+        pack_scratch = PACK_TILE * (3 * 4 if triangles else width * item)
+        scratch = (width * PACK_TILE + 4 + 48 + 12) * item + NODE_BYTES[self.dtype]  # RefitMemory
+        self._refit = [
+            self._launch(f"bvh_pack_{kind}", pack, worlds=tiles, scratch=pack_scratch, block=REFIT_BLOCK),
+            self._launch(
+                f"bvh_refit_{kind}",
+                nodes,
+                worlds=self._node_groups,
+                scratch=scratch,
+                lanes=NODE_LANES,
+                block=REFIT_BLOCK,
+            ),
+        ]
 
     def build(self) -> None:
         """Trees anew from the boxes as they are."""
-        for launch in self._build + self._refit:
+        for launch in self._build:
             launch()
+        self.refit()
 
     def refit(self) -> None:
-        """The same trees with the boxes as they are."""
-        for launch in self._refit:
-            launch()
+        """The same trees with the boxes, or triangles, as they are."""
+        if self.size:
+            for launch in self._refit:
+                launch()
 
     def check(self) -> None:
         """Look for what is no box, as a build does: ``first_bad`` is then its index, or the number of boxes."""
-        for launch in self._check if self.size else ():
-            launch()
+        if self.size:
+            self._check()
 
     def turn(self, points):
         """The order (n,) in which points are best worked: neighbours after one another. None where it does not matter:

@@ -16,6 +16,20 @@ from simengine.runtime import modes
 
 SIGNS = {"none": 0, "normal": 1, "winding": 2}
 
+WARP, POINT_BLOCK = 32, 64
+"""Lanes of a warp; threads of a block, as in mesh_query.cu: a small one makes room as soon as its queries are done."""
+
+PREPARED = 32 * 20
+"""Numbers of PreparedLeaves in mesh_query.h."""
+
+PARTS = 64
+"""As in mesh_query.cu."""
+
+
+def late_limits(together: bool) -> tuple[int, int]:
+    """Nodes after which lanes that walk together hand their points on (-1: never), and how many batches may be so."""
+    return (384, 512) if together else (-1, 0)
+
 
 @dataclass(frozen=True)
 class RayHits:
@@ -66,15 +80,10 @@ class Mesh:
         shape = (len(self.faces), 3)
         self._lower, self._upper = device.empty(shape, self.dtype), device.empty(shape, self.dtype)
         corners = {"faces": self.faces, "vertices": self._vertices}
-        self._bounds = self._prepare(
-            "triangle_bounds", shape[0], corners | {"lower": self._lower, "upper": self._upper}
-        )
+        numbers = {"lower": self._lower.reshape(-1), "upper": self._upper.reshape(-1)}
+        self._bounds = self._prepare("triangle_bounds", 3 * shape[0], corners | numbers)
         self._bounds()
-
-        def pack(primitives, packed):
-            return self._prepare("pack_triangles", shape[0], corners | {"primitives": primitives, "packed": packed})
-
-        self._trees = BoxTrees(self._lower, self._upper, None, 1, device, 9, pack)
+        self._trees = BoxTrees(self._lower, self._upper, None, 1, device, corners)
         self._trees.build()
         self._velocities = device.zeros(given.shape, self.dtype)
         if velocities is not None:
@@ -111,6 +120,7 @@ class Mesh:
     def rebuild(self, vertices, velocities=None) -> None:
         """As ``refit``, with the tree built anew: for vertices that moved far against each other; may be captured."""
         self._move(vertices)
+        self._bounds()
         self._trees.build()
         if velocities is not None:
             self._take_velocities(velocities)
@@ -118,7 +128,6 @@ class Mesh:
     def _move(self, vertices) -> None:
         vertices = queries.vectors("vertices", vertices, self._given_dtype(vertices), self.device, len(self._vertices))
         self._center_into(vertices, self._vertices)
-        self._bounds()
 
     def _take_velocities(self, velocities) -> None:
         given = queries.vectors("velocities", velocities, self.dtype, self.device, len(self._vertices))
@@ -132,6 +141,8 @@ class Mesh:
         ``origin``, ``direction`` (n, 3); ``max_distance`` one number or (n,), in units of the direction's length. A ray
         through an edge or a vertex of a surface without holes meets it once (Woop, Benthin and Wald,
         Watertight Ray/Triangle Intersection, 2013, with exact signs). Of faces met at the same t it is the first.
+
+        Rays that follow one another and are neighbours, as a camera's are, are faster than the same in any order.
         """
         rays, count, dtype = self._rays(origin, direction, max_distance)
         out = self._outputs(count, t=(), face=None, uv=(2,), point=(3,), normal=(3,))
@@ -189,7 +200,9 @@ class Mesh:
         arguments |= self._topology if sign == "normal" else dict.fromkeys(("welded", "corner_start", "corner"))
         arguments |= self._boundary_arguments(sign == "winding")
         points = self._local(points)
-        self._query("mesh_closest", count, arguments | {"point": points, "turn": self._trees.turn(points)} | out)
+        arguments |= {"point": points, "turn": self._trees.turn(points)} | out
+        if count:
+            self._closest_launch(count, arguments)()
         out["point"] = out.pop("closest")
         out["distance"] = out["distance"] / self.dtype.type(self.scale)
         return ClosestPoints(**self._finished(out, dtype, "point"))
@@ -347,6 +360,46 @@ class Mesh:
     def _prepare(self, name: str, count: int, arguments: dict):
         kernel = queries.kernel("mesh_query.cu", name)
         return kernel.prepare(arguments | {"n": count}, items=count, precision=self.dtype.name, device=self.device)
+
+    def _closest_launch(self, count: int, arguments: dict):
+        """What to call for closest points.
+
+        On a GPU the lanes of a warp walk the tree together where points are in order, else each for itself.
+        """
+        together = self.device.is_cuda and arguments["turn"] is not None
+        share = 1 if self.device.is_cuda and not together else WARP
+        groups = -(-count // share)
+        patience, capacity = late_limits(together)
+        capacity = min(capacity, groups)
+        sizes = {"share": share, "n": count, "patience": patience, "capacity": capacity}
+        given = self._trees.arrays() | arguments | sizes | self._late_batches(capacity, share)
+        launches = [self._of_groups("mesh_closest", groups, share, given)]
+        if capacity:
+            launches.append(self._of_groups("mesh_closest_part", PARTS * capacity, share, given))
+            launches.append(self._of_groups("mesh_closest_join", capacity, share, given))
+
+        def launch() -> None:
+            for each in launches:
+                each()
+
+        return launch
+
+    def _late_batches(self, capacity: int, share: int) -> dict:
+        """Memory for points that are handed on: LateBatches of mesh_query.cu."""
+        if not capacity:
+            return dict.fromkeys(("late_count", "late_first", "late_square", "late_place"))
+        found, device = (capacity, 1 + PARTS, share), self.device
+        late = {"late_count": device.zeros(2, np.int32), "late_first": device.empty(capacity, np.int32)}
+        return late | {"late_square": device.empty(found, self.dtype), "late_place": device.empty(found, np.int32)}
+
+    def _of_groups(self, name: str, groups: int, lanes: int, given: dict):
+        kernel = queries.kernel("mesh_query.cu", name)
+        arguments = {
+            p.name: groups if p.name == "groups" else given[p.name] for p in kernel.parameters if p.kind != "scratch"
+        }
+        how = {"worlds": groups, "lanes": lanes, "block": POINT_BLOCK, "precision": self.dtype.name}
+        scratch = PREPARED * self.dtype.itemsize if lanes > 1 else 0
+        return kernel.prepare(arguments, **how, scratch=scratch, device=self.device)
 
     def _query(self, name: str, count: int, arguments: dict) -> None:
         if count:

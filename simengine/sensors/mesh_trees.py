@@ -6,7 +6,6 @@ import weakref
 
 import numpy as np
 
-from simengine.collision import queries
 from simengine.collision.bvh import BoxTrees
 from simengine.containers import to_numpy
 
@@ -31,13 +30,7 @@ def _build(model) -> BoxTrees:
     faces = to_numpy(model.mesh_triangle) + point_start[mesh_of, None]
     corners = to_numpy(model.mesh_point)[faces].astype(real)
     lower, upper = (device.asarray(end(corners, axis=1).reshape(-1, 3)) for end in (np.min, np.max))
-    corner = {"faces": device.asarray(faces.astype(np.int32)), "vertices": model.mesh_point}
-
-    def pack(primitives, packed):
-        arguments = corner | {"primitives": primitives, "packed": packed}
-        kernel = queries.kernel("mesh_query.cu", "pack_triangles")
-        return kernel.prepare(arguments, items=len(faces), precision=real.name, device=device)
-
-    trees = BoxTrees(lower, upper, mesh_of, count, device, 9, pack)
+    triangles = {"faces": device.asarray(faces.astype(np.int32)), "vertices": model.mesh_point}
+    trees = BoxTrees(lower, upper, mesh_of, count, device, triangles)
     trees.build()
     return trees

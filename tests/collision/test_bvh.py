@@ -282,10 +282,32 @@ def test_lanes_and_threads_build_the_same_tree():
         sim.set_num_threads(None)
 
 
+def children_of(tree: Bvh) -> np.ndarray:
+    """Children (nodes, 8) as bvh.h has them."""
+    size = 112 if tree.dtype == np.float64 else 96
+    nodes = tree._trees.nodes.reshape(-1, size)[: tree._trees.node_count()]
+    return nodes[:, size - 32 :].copy().view(np.int32)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [1, 3, 4, 5, 30, 3000])
+def test_each_box_is_in_one_leaf_and_leaves_of_a_node_stand_together(n, kind):
+    tree = Bvh(*boxes(kind, n))
+    assert np.array_equal(np.sort(tree._trees.primitives), np.arange(n))
+    taken = np.zeros(n, int)
+    for children in children_of(tree).astype(np.int64):
+        leaves = ~children[(children < 0) & (children > -(2**31))]
+        spans = sorted((leaf // 4, leaf // 4 + leaf % 4 + 1) for leaf in leaves)
+        assert all(end == begin for (_, end), (begin, _) in itertools.pairwise(spans))
+        for begin, end in spans:
+            taken[begin:end] += 1
+            assert (np.diff(tree._trees.primitives[begin:end]) > 0).all()
+    assert (taken == 1).all()
+
+
 def depth(tree: Bvh) -> int:
     """Nodes on the longest path."""
-    size = 112 if tree.dtype == np.float64 else 96
-    children = tree._trees.nodes.reshape(-1, size)[:, size - 32 :].copy().view(np.int32)
+    children = children_of(tree)
     deepest, level = 0, [int(tree._trees.roots[0])]
     while level:
         deepest += 1

@@ -9,6 +9,7 @@ import trimesh
 import simengine as sim
 from simengine.collision.mesh import Mesh
 from simengine.errors import LaunchError, ModelError
+from simengine.runtime import modes
 
 EVERY_TRIANGLE = """
 #include "mesh_query.h"
@@ -196,6 +197,43 @@ def test_many_points_are_answered_as_few_are(precision, device):
         for name in ("distance", "point", "normal", "face", "uv"):
             whole = sim.to_numpy(getattr(hit, name))[first : first + 1000]
             assert np.array_equal(whole, sim.to_numpy(getattr(part, name)))
+
+
+@pytest.mark.parametrize("sign", ["none", "normal", "winding"])
+def test_lanes_that_walk_together_answer_as_one_does(sign, precision):
+    mesh = spiky(2)
+    found = Mesh(mesh.vertices, mesh.faces, precision=precision)
+    points = np.random.default_rng(18).uniform(-2, 2, (70, 3))  # the last group of lanes is not full
+
+    def answers():
+        hit = found.closest_point(points, max_distance=0.8, sign=sign)
+        return [np.asarray(getattr(hit, name)).tobytes() for name in ("distance", "point", "normal", "face", "uv")]
+
+    expected = answers()
+    for lanes, seed in ((1, 0), (4, 1), (32, 2)):
+        with modes.emulated_lanes(lanes, seed=seed, poison=True):
+            assert answers() == expected
+
+
+@pytest.mark.parametrize("capacity", [1, 40])
+def test_points_that_are_handed_on_are_answered_alike(capacity, precision, monkeypatch):
+    mesh = spiky(3)
+    found = Mesh(mesh.vertices, mesh.faces, precision=precision)
+    points = np.random.default_rng(20).uniform(-0.4, 0.4, (70, 3))
+
+    def answers():
+        hit = found.closest_point(points, max_distance=1.2)
+        return [np.asarray(getattr(hit, name)).tobytes() for name in ("distance", "point", "normal", "face", "uv")]
+
+    expected, made = answers(), []
+    monkeypatch.setattr("simengine.collision.mesh.late_limits", lambda together: (3, capacity))
+    late = Mesh._late_batches
+    monkeypatch.setattr(Mesh, "_late_batches", lambda *given: made.append(late(*given)) or made[-1])
+    for lanes, seed in ((1, 0), (4, 1), (32, 2)):
+        with modes.emulated_lanes(lanes, seed=seed, poison=True):
+            assert answers() == expected
+        count = made.pop()["late_count"]
+        assert 0 < count[1] <= capacity and count[0] == 0
 
 
 def test_ties_go_to_the_first_face():
@@ -419,6 +457,24 @@ def test_a_moved_mesh_is_met_where_it_is(action, captured, precision, device):
     weights = np.column_stack([1 - uv.sum(axis=1), uv])
     by_hand = np.einsum("nk,nkc->nc", weights, corners)
     assert np.allclose(sim.to_numpy(found.velocity_at(hit.face, hit.uv)), by_hand, atol=1e-6)
+
+
+@pytest.mark.parametrize("action", ["refit", "rebuild"])
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_a_vertex_that_turns_bad_within_a_graph_is_in_no_answer(wrong, action, device):
+    vertices, faces = soup(300)
+    mesh, given = Mesh(device.asarray(vertices), faces), device.asarray(vertices.copy())
+    with sim.capture(device) as graph:
+        getattr(mesh, action)(given)
+    given[faces[7, 1], 2], given[faces[250, 0]] = wrong, wrong
+    graph.launch()
+    good = np.delete(np.arange(300), [7, 250])
+    points = np.random.default_rng(9).uniform(-1, 1, (200, 3))
+    rest = Mesh(vertices, faces[good])
+    found = mesh.closest_point(device.asarray(points), sign="none")
+    assert np.array_equal(sim.to_numpy(found.face), good[rest.closest_point(points, sign="none").face])
+    hit, expected = mesh.ray_cast(device.asarray(points), device.asarray(-points)), rest.ray_cast(points, -points)
+    assert np.array_equal(sim.to_numpy(hit.face), np.where(expected.face < 0, -1, good[expected.face]))
 
 
 def test_answers_have_the_precision_of_the_points():
