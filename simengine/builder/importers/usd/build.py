@@ -240,6 +240,9 @@ class Build:
             for number, axis in enumerate(joint.axes):
                 if axis.accelerates:
                     dof, inertia = self.builder.joints[index].dofs[number], 1.0 / response[starts[index] + number]
+                    if not math.isfinite(inertia):
+                        problem = f"its drive is an acceleration, but the inertia that it meets is {inertia}"
+                        raise self.reader.place(path).error(problem)
                     dof.target_ke *= inertia
                     dof.target_kd *= inertia
             reason = "an acceleration drive: its gains are times the inertia that it meets at the start"

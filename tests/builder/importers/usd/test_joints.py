@@ -189,6 +189,14 @@ def test_an_acceleration_drive_is_scaled_by_the_inertia_that_it_meets(tmp_path):
     assert "acceleration" in notes(report, "defaulted")
 
 
+def test_an_acceleration_drive_of_a_body_too_far_away_to_have_an_inertia_is_refused(tmp_path):
+    drive = {"drive__angular__physics__type_token": '"acceleration"', "drive__angular__physics__stiffness_float": 10.0}
+    hinge = joint("PhysicsRevoluteJoint", "j", "/a", "/b", "PhysicsDriveAPI:angular", **drive)
+    loose = joint("PhysicsJoint", "k", "/b", "/c")
+    with pytest.raises(AssetError, match="the inertia that it meets is"):
+        load(tmp_path, body("a"), body("b", at=(0, 0, -1e308)), body("c", at=(1, 2, 3)), hinge, loose)
+
+
 def test_the_largest_float_is_no_limit(tmp_path):
     drive = {"drive__linear__physics__maxForce_float": 3.4028235e38, "drive__linear__physics__stiffness_float": 1.0}
     slider = joint("PhysicsPrismaticJoint", "j", "/a", "/b", "PhysicsDriveAPI:linear", **drive)
