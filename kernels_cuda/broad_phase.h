@@ -11,9 +11,20 @@
 #include "collide.h"
 #include "shape_bounds.h"
 
+// A pair of shapes, as rows of the model: the first has the smaller type or, of two alike, the smaller number.
+struct Candidate {
+    int shape0, shape1, routine;
+    int parameter;  // as of Contact
+};
+
+// Candidates of a world are worked in tiles of TILE; where their contacts are only counted, a group of lanes has
+// records for LANES_OF_RECORDS of them.
+inline constexpr int TILE = 32, LANES_OF_RECORDS = 32;
+
 // The sizes that simengine/collision/broad_phase.py makes room by.
+static_assert(sizeof(Candidate) == 4 * sizeof(int), "candidates");
 static_assert(sizeof(ShapePlace) == 10 * sizeof(real), "PLACE_BYTES");
-static_assert(sizeof(Contact) == 17 * sizeof(real) + (sizeof(real) == 8 ? 6 : 5) * sizeof(int), "CONTACT_BYTES");
+static_assert(sizeof(Contact) == 18 * sizeof(real) + 6 * sizeof(int), "CONTACT_BYTES");
 
 // What a search reads: pieces of the array `plan` of simengine/collision/broad_phase.py, which begins with the two
 // numbers and with where each piece begins. Starts are over the worlds and, behind them, the shared shapes: (worlds +
@@ -36,16 +47,11 @@ struct SearchView {
           types(plan[0]), shape_bits(plan[1]) {}
 };
 
-// A pair of shapes, as rows of the model: the first has the smaller type or, of two alike, the smaller number.
-struct FoundPair {
-    int shape0, shape1, routine;
-};
-
-SIM_INLINE FoundPair ordered_pair(const SearchView& s, const ModelView& model, int a, int b) {
+SIM_INLINE Candidate ordered_pair(const SearchView& s, const ModelView& model, int a, int b, int parameter) {
     const int type_a = model.shape_type[a], type_b = model.shape_type[b];
     const bool swap = type_a > type_b || (type_a == type_b && a > b);
-    return swap ? FoundPair{b, a, s.routine_of[type_b * s.types + type_a]}
-                : FoundPair{a, b, s.routine_of[type_a * s.types + type_b]};
+    return swap ? Candidate{b, a, s.routine_of[type_b * s.types + type_a], parameter}
+                : Candidate{a, b, s.routine_of[type_a * s.types + type_b], parameter};
 }
 
 // Is (low, high) among the sorted pairs that are passed over?
@@ -62,17 +68,40 @@ SIM_INLINE bool is_filtered(const ModelView& model, int a, int b) {
     return begin < model.filtered_pairs && model.filtered_shape0[begin] == low && model.filtered_shape1[begin] == high;
 }
 
-// The rules of bodies, joints, groups and masks, for two colliding shapes of which one moves.
+// The rules of bodies, joints, groups and masks, for two colliding shapes of which one moves. All is read before any of
+// it is looked at: on a GPU loads that wait for each other take longest.
 SIM_INLINE bool rules_allow(const ModelView& model, int a, int b) {
     const int rigid_a = model.shape_rigid_body[a], rigid_b = model.shape_rigid_body[b];
-    if (rigid_a == rigid_b) return false;
-    if (rigid_a >= 0 && model.shape_parent_body[b] == rigid_a) return false;
-    if (rigid_b >= 0 && model.shape_parent_body[a] == rigid_b) return false;
+    const int parent_a = model.shape_parent_body[a], parent_b = model.shape_parent_body[b];
     const int group_a = model.shape_group[a], group_b = model.shape_group[b];
-    if (group_a != group_b && group_a != -1 && group_b != -1) return false;
-    const bool meets = (model.shape_contype[a] & model.shape_conaffinity[b]) != 0 ||
-                       (model.shape_contype[b] & model.shape_conaffinity[a]) != 0;
-    return meets && !is_filtered(model, a, b);
+    const int masks = (model.shape_contype[a] & model.shape_conaffinity[b]) |
+                      (model.shape_contype[b] & model.shape_conaffinity[a]);
+    const bool joined = (rigid_a == rigid_b) | ((rigid_a >= 0) & (parent_b == rigid_a)) |
+                        ((rigid_b >= 0) & (parent_a == rigid_b));
+    const bool grouped = (group_a == group_b) | (group_a == -1) | (group_b == -1);
+    return !joined & grouped & (masks != 0) && !is_filtered(model, a, b);
+}
+
+// The first explicit pair that does not stand before (shape0, shape1); the first of a pair has the smaller type or, of
+// two alike, the smaller number.
+SIM_INLINE int first_explicit(const ModelView& model, int shape0, int shape1) {
+    int begin = 0, end = model.explicit_pairs;
+    while (begin < end) {
+        const int middle = begin + (end - begin) / 2;
+        const int first = model.explicit_shape0[middle];
+        const bool before = first < shape0 || (first == shape0 && model.explicit_shape1[middle] < shape1);
+        begin = before ? middle + 1 : begin;
+        end = before ? end : middle;
+    }
+    return begin;
+}
+
+// The contact pair that two shapes are, -1 none.
+SIM_INLINE int explicit_parameter(const ModelView& model, int shape0, int shape1) {
+    const int i = first_explicit(model, shape0, shape1);
+    const bool is_there =
+        i < model.explicit_pairs && model.explicit_shape0[i] == shape0 && model.explicit_shape1[i] == shape1;
+    return is_there ? model.explicit_parameter[i] : -1;
 }
 
 SIM_INLINE int row_world(const SearchView& s, const ModelView& model, int row) {
@@ -81,9 +110,21 @@ SIM_INLINE int row_world(const SearchView& s, const ModelView& model, int row) {
 
 SIM_INLINE bool is_endless(const ModelView& model, int shape) { return model.shape_type[shape] <= SHAPE_HEIGHTFIELD; }
 
-// A box of the trees: about the shape (of a mesh: its bounding sphere) with margin and gap, and wider by more than what
-// distances and poses may be off. What is not a number is put at the origin, where may_touch refuses it.
-SIM_FUNCTION Bounds search_bounds(const ModelView& model, int shape, const ShapePlace& place) {
+// The box that holds all of a box on the way of the shape in it.
+SIM_FUNCTION Bounds bounds_on_the_way(const ModelView& model, int shape, const Transform& pose, const Bounds& b,
+                                      const StateMotions& motions) {
+    const BodyMotion motion = motions(0, shape);
+    const real turn = motions.dt * turning_speed(model, shape, pose, motion);
+    const vec3 way = motions.dt * motion.linear, wide = {turn, turn, turn};
+    if (!is_finite(way) || !is_finite(turn)) return b;  // is not followed
+    return {b.lower + minimum(way, zero_vec3()) - wide, b.upper + maximum(way, zero_vec3()) + wide};
+}
+
+// A box of the trees: about the shape (of a mesh: its bounding sphere) with margin and gap, and its way where shapes
+// are followed; wider by more than what distances and poses may be off. What is not a number is put at the origin,
+// where may_touch refuses it.
+SIM_FUNCTION Bounds search_bounds(const ModelView& model, int shape, const ShapePlace& place,
+                                  const StateMotions& motions) {
     const int type = model.shape_type[shape], mesh = model.shape_mesh[shape];
     const vec3 size = load_vec3(&model.shape_size[3 * shape]), p = place.pose.p;
     const real reach = place.margin + place.gap;
@@ -97,6 +138,7 @@ SIM_FUNCTION Bounds search_bounds(const ModelView& model, int shape, const Shape
         b = around(p, vec3{place.reach - reach, place.reach - reach, place.reach - reach});
     else
         b = solid_bounds(type, place.pose, size);
+    if (motions.dt > 0) b = bounds_on_the_way(model, shape, place.pose, b, motions);
     const real wide = reach + slack, most = real(1e18);
     const vec3 lower = b.lower - vec3{wide, wide, wide}, upper = b.upper + vec3{wide, wide, wide};
     if (!(lower.x <= upper.x && lower.y <= upper.y && lower.z <= upper.z)) return {zero_vec3(), zero_vec3()};
@@ -111,29 +153,49 @@ struct PlacedShapes {
     const int* box_of;        // (shapes) place of a shape's box, -1 none
     const real* lower;        // (boxes, 3)
     const real* upper;
+    StateMotions motions;
 };
 
 SIM_INLINE PlacedShapes placed_shapes(const unsigned char* nodes, const int* roots, const int* primitives,
                                       const real* packed, const unsigned char* places, const int* box_of,
-                                      const real* lower, const real* upper) {
-    return {BvhView(nodes, roots, primitives, packed, 6), (const ShapePlace*)places, box_of, lower, upper};
+                                      const real* lower, const real* upper, const StateMotions& motions) {
+    return {BvhView(nodes, roots, primitives, packed, 6), (const ShapePlace*)places, box_of, lower, upper, motions};
+}
+
+SIM_STAGE PairSweep sweep_of_found(const ModelView& model, const ShapePlace* place, const StateMotions& motions,
+                                   const Candidate& pair) {
+    return begin_sweep(model, motions, 0, pair.shape0, place[pair.shape0].pose, 0, pair.shape1,
+                       place[pair.shape1].pose);
+}
+
+// May the shapes of a pair touch, where they stand or on their way?
+SIM_FUNCTION bool is_found(const ModelView& model, const ShapePlace* place, const StateMotions& motions,
+                           const Candidate& pair) {
+    const ShapePlace &a = place[pair.shape0], &b = place[pair.shape1];
+    if (pair.routine < 0) return false;
+    if (pair_may_touch(model, pair.shape0, a, pair.shape1, b, pair.parameter)) return true;
+    if (!(motions.dt > 0)) return false;
+    const PairReach own = pair_reach(model, pair.shape0, pair.shape1, pair.parameter);
+    return spheres_meet(model, sweep_of_found(model, place, motions, pair), pair.shape0, a.pose.p, pair.shape1,
+                        b.pose.p, own.margin + own.gap);
 }
 
 // Calls found(pair) for each pair of a row that may touch, in any order.
 template <class Found>
 SIM_INLINE void search_row(const SearchView& s, const ModelView& model, const PlacedShapes& at, int row, Found found) {
     const int shape = s.row[row];
-    const auto consider = [&](const FoundPair& pair) {
-        if (pair.routine >= 0 && may_touch(at.place[pair.shape0], at.place[pair.shape1])) found(pair);
+    const auto consider = [&](const Candidate& pair) {
+        if (is_found(model, at.place, at.motions, pair)) found(pair);
     };
     if (shape < 0) {
         const int i = ~shape;
-        return consider(ordered_pair(s, model, model.explicit_shape0[i], model.explicit_shape1[i]));
+        return consider(
+            ordered_pair(s, model, model.explicit_shape0[i], model.explicit_shape1[i], model.explicit_parameter[i]));
     }
     const int world = model.shape_world[shape];
     const auto visit = [&](int other) {
         if (!model.shape_immovable[other] && !is_endless(model, other) && other <= shape) return;
-        if (rules_allow(model, shape, other)) consider(ordered_pair(s, model, shape, other));
+        if (rules_allow(model, shape, other)) consider(ordered_pair(s, model, shape, other, -1));
     };
     const bool endless = is_endless(model, shape);
     const int* list = endless ? s.still : s.endless;
@@ -152,7 +214,7 @@ SIM_INLINE void search_row(const SearchView& s, const ModelView& model, const Pl
 }
 
 // A pair as a number: its world, then its two shapes within the world, so that numbers stand in the order of contacts.
-SIM_INLINE uint64 pair_key(const SearchView& s, const ModelView& model, int world, const FoundPair& pair) {
+SIM_INLINE uint64 pair_key(const SearchView& s, const ModelView& model, int world, const Candidate& pair) {
     const uint64 first = uint64(world_shape(model, world, pair.shape0));
     const uint64 second = uint64(world_shape(model, world, pair.shape1));
     return (uint64(world) << (2 * s.shape_bits)) | (first << s.shape_bits) | second;
@@ -160,14 +222,15 @@ SIM_INLINE uint64 pair_key(const SearchView& s, const ModelView& model, int worl
 
 struct KeyedPair {
     int world;
-    FoundPair pair;
+    Candidate pair;
 };
 
 SIM_INLINE KeyedPair pair_of_key(const SearchView& s, const ModelView& model, uint64 key) {
     const int mask = (1 << s.shape_bits) - 1, world = int(key >> (2 * s.shape_bits));
     const int shape0 = model_shape(model, world, int(key >> s.shape_bits) & mask);
     const int shape1 = model_shape(model, world, int(key) & mask);
-    return {world, {shape0, shape1, s.routine_of[model.shape_type[shape0] * s.types + model.shape_type[shape1]]}};
+    const int routine = s.routine_of[model.shape_type[shape0] * s.types + model.shape_type[shape1]];
+    return {world, {shape0, shape1, routine, explicit_parameter(model, shape0, shape1)}};
 }
 
 // Keys are of 32 bits where that is enough.

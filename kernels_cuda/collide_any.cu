@@ -26,15 +26,17 @@ extern "C" __global__ void collide_any_memory_bytes(const TopologyView topology,
     }
 }
 
+template <class Motions>
 SIM_FUNCTION void collide_and_store(Lanes& lanes, const Topology& t, const ModelView& model, int world,
-                                    CollideMemory& m, const ContactsArrays& contacts) {
-    const int total = collide_world<AllPairs>(lanes, t, model, world, m.world.link_pose, m.contacts);
+                                    CollideMemory& m, const Motions& motions, const ContactsArrays& contacts) {
+    const int total = collide_world<AllPairs>(lanes, t, model, world, m.world.link_pose, m.contacts, motions);
     store_contacts(lanes, contacts, world, m.contacts, total);
 }
 
-// body_q -> Contacts.
+// body_q -> Contacts. `dt` (s): fast shapes are followed for this long along body_qd; 0: none is.
 extern "C" __global__ void collide_any(const ModelView model, const TopologyView topology, const real* body_q,
-                                       const ContactsArrays contacts, const Scratch scratch) {
+                                       const real* body_qd, double dt, const ContactsArrays contacts,
+                                       const Scratch scratch) {
     const Topology t(topology);
     for_each_world(t.worlds(), scratch, [&](Lanes& lanes, int slot, GroupMemory bytes) {
         MemoryBump bump(bytes.fast), slow(bytes.slow);
@@ -43,13 +45,14 @@ extern "C" __global__ void collide_any(const ModelView model, const TopologyView
         for_lanes(i, 0, t.links()) m.world.link_pose[i] =
             i == 0 ? identity_transform() : load_transform(&body_q[7 * (first + t.link_body(i))]);
         lanes.sync();
-        collide_and_store(lanes, t, model, world, m, contacts);
+        collide_and_store(lanes, t, model, world, m, StateMotions{model, body_q, body_qd, real(dt)}, contacts);
     });
 }
 
-// joint_q -> Contacts, for solvers that read joint coordinates.
+// The same from joint_q and joint_qd, for solvers that read joint coordinates.
 extern "C" __global__ void collide_joints(const ModelView model, const TopologyView topology, const real* joint_q,
-                                          const real* joint_qd, const ContactsArrays contacts, const Scratch scratch) {
+                                          const real* joint_qd, double dt, const ContactsArrays contacts,
+                                          const Scratch scratch) {
     const Topology t(topology);
     for_each_world(t.worlds(), scratch, [&](Lanes& lanes, int slot, GroupMemory bytes) {
         MemoryBump bump(bytes.fast), slow(bytes.slow);
@@ -57,6 +60,7 @@ extern "C" __global__ void collide_joints(const ModelView model, const TopologyV
         World world(model, m.world, t.world(slot));
         load_coordinates(lanes, t, world, joint_q, joint_qd);
         forward_kinematics(lanes, t, world);
-        collide_and_store(lanes, t, model, world.index, m, contacts);
+        link_velocities(lanes, t, world);
+        collide_and_store(lanes, t, model, world.index, m, LinkMotions{t, world, real(dt)}, contacts);
     });
 }

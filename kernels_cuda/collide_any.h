@@ -3,7 +3,11 @@
 #pragma once
 
 #include "collide.h"
-#include "collide_mesh.h"
+#include "mesh_solid.h"
+#include "sweep_mesh.h"
+#ifdef SIM_DISTANCE_FIELDS
+#include "collide_sdf.h"
+#endif
 
 // The feature of a convex body that faces the plane, and where that was thinned, its furthest point.
 template <class Writer>
@@ -74,7 +78,8 @@ struct FacingContacts {
         if (!(dot(n, triangle.normal) > real(-0.1))) return;
         const vec3 place = inverse_transform_point(pose, multiply_add(distance, normal, point));
         const bool along_face = dot(n, triangle.normal) > FACE_COSINE;
-        if (!along_face && push_of(surface, t, triangle, zero_vec3(), place, n) != PUSH_ALONG) return;
+        vec3 outwards;
+        if (!along_face && push_of(surface, t, triangle, zero_vec3(), place, n, outwards) != PUSH_ALONG) return;
         // the numbers of both triangles, of large meshes in their last bits
         const int number = t - surface.model->mesh_triangle_start[surface.mesh];
         found((feature & 0xfffff) << 10 | (number & 1023), point, normal, distance);
@@ -82,24 +87,44 @@ struct FacingContacts {
 };
 
 // Triangles of a body this part of its radius behind a surface belong to a body that has sunk in.
-constexpr real SUNK_PART = real(0.25);
+constexpr real SUNK_PART = SURFACE_THICKNESS;
 
-// Two surfaces: each triangle of the second as a convex body against the first.
+// Two surfaces: each triangle of the second as a convex body against the first. `sweep`: of a pair that is followed,
+// else null.
 SIM_STAGE void collide_surfaces(const MeshShape& first, const Transform& pose0, real radius0, real base,
                                 const MeshShape& second, const Transform& pose1, real radius1,
-                                ContactReduction& found) {
-    const vec3 centre = inverse_transform_point(pose1, pose0.p), reach = (radius0 + found.reach) * vec3{1, 1, 1};
+                                ContactReduction& found, const PairSweep* sweep = nullptr) {
+    const real way = sweep ? sweep->reach(0) : real(0), sunk = SUNK_PART * minimum(radius0, radius1);
+    const vec3 centre = inverse_transform_point(pose1, pose0.p);
+    const vec3 reach = (radius0 + maximum(found.reach, way)) * vec3{1, 1, 1};
     const MeshBox box = unscaled_box(second, centre - reach, centre + reach);
     visit_triangles(second, [&] { return box; }, [&](int t) {
         const FreeTriangle free = free_triangle(second, t, pose1);
         if (dot(free.normal, free.normal) == 0) return;
         const Triangle triangle = load_triangle(second, t, zero_vec3());
+        const real extent = core_extent(free.body);
+        if (sweep) {
+            const MovingSurface moving = {first, pose0, base, free.body, free.pose, extent, sunk, sweep, 0};
+            return sweep_surface(moving, found, [&](const BodyOverSurface& s, int u) {
+                FacingContacts facing = {found, second, found.frame, t, triangle, found.reach, zero_vec3()};
+                collide_triangle(s, u, facing);
+            });
+        }
         FacingContacts facing = {found, second, pose1, t, triangle, found.reach, zero_vec3()};
-        BodyOverSurface s = body_over_surface(first, pose0, base, free.body, free.pose, core_extent(free.body));
-        s.sunk = SUNK_PART * minimum(radius0, radius1);
+        BodyOverSurface s = body_over_surface(first, pose0, base, free.body, free.pose, extent);
+        s.sunk = sunk;
         const MeshBox near = body_box(s, found.reach);
         visit_triangles(first, [&] { return near; }, [&](int u) { collide_triangle(s, u, facing); });
     });
+}
+
+// A surface and a convex body, of which the surface is the pair's first or its second shape. `sweep` as above.
+SIM_STAGE void collide_body(const MeshShape& surface, const Transform& surface_pose, real base, const Convex& body,
+                            const Transform& pose, real radius, int side, ContactReduction& found,
+                            const PairSweep* sweep) {
+    if (!sweep) return collide_surface(body_over_surface(surface, surface_pose, base, body, pose, radius), found);
+    const MovingSurface moving = {surface, surface_pose, base, body, pose, radius, 0, sweep, side};
+    sweep_surface(moving, found, [&](const BodyOverSurface& s, int t) { collide_triangle(s, t, found); });
 }
 
 // How far below height 0 a height field is solid; 0 for a mesh.
@@ -112,6 +137,8 @@ template <class Writer>
 SIM_STAGE void collide_other_pair(const ModelView& model, int routine, int shape0, const PlacedShape& a, int shape1,
                                   const PlacedShape& b, Writer& write) {
     const real radius0 = model.shape_radius[shape0], radius1 = model.shape_radius[shape1];
+    const real reach = write.reach;
+    if (write.sweep) write.reach = maximum(write.sweep->reach(0), reach);
     ContactReduction found;
     switch (routine) {
         case PAIR_PLANE_CONVEX: return collide_plane_convex(a, convex_of(model, shape1), b.pose, write);
@@ -121,20 +148,23 @@ SIM_STAGE void collide_other_pair(const ModelView& model, int routine, int shape
             return collide_convex(convex_pair(first, a.pose, second, b.pose, radius0, radius1), a.pose, write);
         }
         case PAIR_HEIGHTFIELD_CONVEX:
-            found.begin(b.pose, radius1, write.reach);
-            collide_surface(body_over_surface(mesh_shape(model, shape0), a.pose, a.size.z, convex_of(model, shape1),
-                                              b.pose, radius1), found);
+            found.begin(b.pose, radius1, reach);
+            collide_body(mesh_shape(model, shape0), a.pose, a.size.z, convex_of(model, shape1), b.pose, radius1, 0,
+                         found, write.sweep);
             return write_reduced(found, radius1, true, write);
         case PAIR_CONVEX_MESH:
-            found.begin(a.pose, radius0, write.reach);
-            collide_surface(body_over_surface(mesh_shape(model, shape1), b.pose, 0, convex_of(model, shape0), a.pose,
-                                              radius0), found);
+            found.begin(a.pose, radius0, reach);
+            collide_body(mesh_shape(model, shape1), b.pose, 0, convex_of(model, shape0), a.pose, radius0, 1, found,
+                         write.sweep);
+            if (!write.sweep) push_out_body(mesh_shape(model, shape1), b.pose, convex_of(model, shape0), a.pose, found);
             return write_reduced(found, radius0, false, write);
         case PAIR_HEIGHTFIELD_MESH:
         case PAIR_MESH_MESH:
-            found.begin(b.pose, radius1, write.reach);
+            found.begin(b.pose, radius1, reach);
             collide_surfaces(mesh_shape(model, shape0), a.pose, radius0, field_base(model, shape0),
-                             mesh_shape(model, shape1), b.pose, radius1, found);
+                             mesh_shape(model, shape1), b.pose, radius1, found, write.sweep);
+            if (!write.sweep && routine == PAIR_MESH_MESH)
+                push_out_meshes(mesh_shape(model, shape0), a.pose, mesh_shape(model, shape1), b.pose, found);
             return write_reduced(found, radius1, true, write);
         default: return;
     }
@@ -146,6 +176,13 @@ struct AllPairs {
     SIM_FUNCTION static void collide(const ModelView& model, int routine, int shape0, const PlacedShape& a, int shape1,
                                      const PlacedShape& b, Writer& write) {
         if (routine < PAIR_PLANE_CONVEX) collide_pair(routine, a, b, write);
+#ifdef SIM_DISTANCE_FIELDS
+        else if (routine >= PAIR_PLANE_SDF) collide_field_pair(model, routine, shape0, a, shape1, b, write);
+#endif
         else collide_other_pair(model, routine, shape0, a, shape1, b, write);
+    }
+
+    SIM_FUNCTION static bool sweeps(int routine) {
+        return routine >= PAIR_HEIGHTFIELD_CONVEX && routine < PAIR_PLANE_SDF;
     }
 };

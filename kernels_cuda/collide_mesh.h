@@ -18,12 +18,14 @@ struct BodyOverSurface {
     mat33 turn;       // from the body's axes to the frame's
     real floor;       // height fields: z below which the solid need not go
     real sunk;        // how far behind a face the whole body may be and still be pushed out
+    bool measures;    // each triangle's nearest points are wanted, not its manifold
+    bool turns;       // a way out that only the triangle has is turned to one that the surface has
 };
 
 SIM_FUNCTION BodyOverSurface body_over_surface(const MeshShape& surface, const Transform& surface_pose, real base,
                                                const Convex& body, const Transform& pose, real radius) {
     BodyOverSurface s = {surface, {pose.p, surface_pose.q}, inverse_transform_point(surface_pose, pose.p), body, pose,
-                         radius,  mat33_from_quat(conjugate(surface_pose.q) * pose.q), 0, 0};
+                         radius,  mat33_from_quat(conjugate(surface_pose.q) * pose.q), 0, 0, false, true};
     s.floor = minimum(-base - s.origin.z, -2 * radius);
     return s;
 }
@@ -33,14 +35,15 @@ SIM_FUNCTION vec3 body_support(const BodyOverSurface& s, vec3 d) {
     return multiply_add(s.body.radius, d, s.turn * core_support(s.body, transpose_multiply(s.turn, d)));
 }
 
-// The box of the body in the surface's own unscaled frame, `reach` wider.
-SIM_FUNCTION MeshBox body_box(const BodyOverSurface& s, real reach) {
+// The box of the body in the surface's own unscaled frame, `reach` wider, and longer by `way`.
+SIM_FUNCTION MeshBox body_box(const BodyOverSurface& s, real reach, vec3 way = zero_vec3()) {
     vec3 lower, upper;
     for (int k = 0; k < 3; ++k) {
         upper[k] = body_support(s, unit_vector(k))[k] + reach;
         lower[k] = body_support(s, -unit_vector(k))[k] - reach;
     }
-    return unscaled_box(s.surface, s.origin + lower, s.origin + upper);
+    return unscaled_box(s.surface, s.origin + lower + minimum(way, zero_vec3()),
+                        s.origin + upper + maximum(way, zero_vec3()));
 }
 
 SIM_FUNCTION Convex triangle_body(const BodyOverSurface& s, const Triangle& t) {
@@ -76,6 +79,23 @@ SIM_FUNCTION int write_triangle_manifold(const BodyOverSurface& s, const ConvexP
     return m.count;
 }
 
+// The shortest way out of cores that overlap, of those about the direction `outwards`.
+SIM_STAGE ConvexDistance turned_outwards(const ConvexPair& pair, vec3 outwards, const ConvexDistance& d) {
+    ConvexDistance turned = {0, normalize(outwards, d.normal), d.point, false};
+    real gap = core_gap(pair, turned.normal);
+    polish(pair, gap, turned.normal, turned.point);
+    turned.distance = gap - pair.b.radius;
+    return turned;
+}
+
+// The way out that the whole surface has is taken in place of one that only the triangle has, if it is not longer than
+// this many times: else another triangle has it.
+constexpr real TURNED_DEPTH = 6;
+
+// A body that reaches deep behind a face (by this part of its radius), of which this part is in front of it, and which
+// leaves the triangle backwards by the shortest way, has met another side of a thin solid.
+constexpr real DEEP_PART = real(0.25), THIN_PART = real(0.0625), BACKWARDS = real(-0.1);
+
 template <class Writer>
 SIM_STAGE void collide_triangle(const BodyOverSurface& s, int t, Writer& write) {
     const Triangle triangle = load_triangle(s.surface, t, s.origin);
@@ -83,31 +103,50 @@ SIM_STAGE void collide_triangle(const BodyOverSurface& s, int t, Writer& write) 
     const vec3 n = triangle.normal, lowest = body_support(s, -n), highest = body_support(s, n);
     const real height = dot(n, lowest - triangle.corner[0]);
     if (height >= write.reach) return;
-    const bool behind = dot(n, highest - triangle.corner[0]) < 0 && !s.surface.is_field;
+    const real front = dot(n, highest - triangle.corner[0]);
+    const bool behind = front < 0 && !s.surface.is_field;
     if (behind && !(height > -s.sunk)) return;
     const int number = t - s.surface.model->mesh_triangle_start[s.surface.mesh];
     const Convex face = triangle_body(s, triangle);
     const ConvexPair pair = convex_pair(face, s.frame, s.body, s.pose, s.radius, s.radius);
     const real inside = inset(triangle, lowest);
-    const auto push_along_face = [&] {
-        if (write_triangle_manifold(s, pair, number, n, write) == 0 && inside >= 0)
-            write(triangle_contact(number, 1023), transform_point(s.frame, multiply_add(-height, n, lowest)),
-                  rotate(s.frame.q, n), height);
+    const auto push_along_face = [&](real slack) {
+        const bool at_lowest = s.measures && inside >= 0;
+        if (!at_lowest && write_triangle_manifold(s, pair, number, n, write) > 0) return true;
+        if (!(inside >= -slack)) return false;
+        write(triangle_contact(number, 1023), transform_point(s.frame, multiply_add(-height, n, lowest)),
+              rotate(s.frame.q, n), height);
+        return true;
     };
     // the normal is the shortest way out, or the only one
-    if (behind || inside >= maximum(-height, real(0))) return push_along_face();
-    const real reach = divide(write.reach, pair.unit);
-    const ConvexDistance d = convex_distance(pair, reach);
-    if (d.far || !(d.distance < reach)) return;
-    const vec3 point = pair.unit * d.point;
-    const bool along_face = dot(d.normal, n) > FACE_COSINE;
-    const int push = along_face ? int(PUSH_FACE) : push_of(s.surface, t, triangle, s.origin, point, d.normal);
+    if (behind || inside >= maximum(-height, real(0))) {
+        push_along_face(0);
+        return;
+    }
+    ConvexDistance d = convex_distance(pair, divide(write.reach, pair.unit));
+    if (d.far || !(pair.unit * d.distance < write.reach)) return;
+    const bool facet = s.body.kind == CONVEX_TRIANGLE;  // of another surface: it has no inside
+    const real facing = dot(d.normal, n);
+    const bool deep = -height > DEEP_PART * s.radius && front < THIN_PART * -height;
+    if (facing < BACKWARDS && deep && !facet && !s.surface.is_field) return;
+    if (facing > FACE_COSINE && !s.measures && (push_along_face(0) || facet)) return;
+    vec3 outwards;
+    const auto push_along = [&](const ConvexDistance& way) {
+        return push_of(s.surface, t, triangle, s.origin, pair.unit * way.point, way.normal, outwards);
+    };
+    int push = push_along(d);
+    if (push == PUSH_NOT && s.turns && !facet && d.distance < -pair.b.radius) {
+        const ConvexDistance turned = turned_outwards(pair, outwards, d);
+        const real deepest = TURNED_DEPTH * d.distance;
+        if (turned.distance > deepest) push = push_along(turned), d = turned;
+        if (push == PUSH_NOT && inside >= 0 && height > pair.unit * deepest) push = PUSH_FACE;
+    }
     if (push == PUSH_ALONG) {
-        if (write_triangle_manifold(s, pair, number, d.normal, write) == 0)
-            write(triangle_contact(number, 1022), transform_point(s.frame, point), rotate(s.frame.q, d.normal),
-                  pair.unit * d.distance);
-    } else if (push == PUSH_FACE && (along_face || d.distance < 0)) {
-        push_along_face();
+        if (s.measures || write_triangle_manifold(s, pair, number, d.normal, write) == 0)
+            write(triangle_contact(number, 1022), transform_point(s.frame, pair.unit * d.point),
+                  rotate(s.frame.q, d.normal), pair.unit * d.distance);
+    } else if (push == PUSH_FACE && (facing > FACE_COSINE || d.distance < 0)) {
+        push_along_face(facet ? real(0) : WEDGE_TOLERANCE * s.radius);
     }
 }
 

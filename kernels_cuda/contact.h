@@ -15,11 +15,13 @@ struct Contact {
     vec3 point1;     // witness point on the second shape, in its body's frame
     real distance;   // normal . (p1 - p0)
     real margin;     // separation at which the surfaces rest: the contact acts on distance - margin
+    real time;       // s: when within the step the surfaces of a pair that is followed meet, above 0; else 0
     int shape0;      // shapes, as rows of the model
     int shape1;
     int link0;       // links of the two shapes; 0: fixed to the world
     int link1;
     int feature;     // number of the contact within its pair, stable while the same features touch
+    int parameter;   // contact pair of the model whose parameters act; -1: those of the two shapes, combined
 };
 
 // Where a shape is in the world, and how far it reaches.
@@ -77,16 +79,50 @@ SIM_FUNCTION vec3 contact_midpoint(const Transform* link_pose, const Contact& c)
     return real(0.5) * (p0 + p1);
 }
 
+// Does the model have contact pairs? Known in a specialised form.
+SIM_INLINE bool has_contact_pairs(const ModelView& model) {
+#ifdef SIM_CONTACT_PAIRS
+    return SIM_CONTACT_PAIRS && model.contact_pairs > 0;
+#else
+    return model.contact_pairs > 0;
+#endif
+}
+
+// How near two surfaces rest, and how much further they are detected.
+struct PairReach {
+    real margin, gap;
+};
+
+// Margins and gaps of the two shapes add up, unless contact pair `parameter` (-1 none) has its own.
+SIM_FUNCTION PairReach pair_reach(const ModelView& model, int shape0, int shape1, int parameter) {
+    PairReach r = {model.shape_margin[shape0] + model.shape_margin[shape1],
+                   model.shape_gap[shape0] + model.shape_gap[shape1]};
+    if (!has_contact_pairs(model) || parameter < 0) return r;
+    const real margin = model.contact_pair_margin[parameter], gap = model.contact_pair_gap[parameter];
+    return {margin < 0 ? r.margin : margin, gap < 0 ? r.gap : gap};
+}
+
+// Half of what a pair of shapes is thick: what moves further within a step may come to the other side. Two surfaces are
+// caught up to a part of their radii (collide_any.h).
+constexpr real SURFACE_THICKNESS = real(0.25);
+
+SIM_FUNCTION real pair_thickness(const ModelView& model, int shape0, int shape1) {
+    const real sum = model.shape_inradius[shape0] + model.shape_inradius[shape1];
+    return sum > 0 ? sum : SURFACE_THICKNESS * minimum(model.shape_radius[shape0], model.shape_radius[shape1]);
+}
+
 // ---- materials ---------------------------------------------------------------------------------------------------
 
 // What acts in a contact of two materials.
 struct ContactMaterial {
     real friction;            // sliding
+    real friction_ratio;      // along the second tangent, over that along the first
     real static_friction;     // below the stiction speed
     real torsional_friction;  // m
     real rolling_friction;    // m
     real restitution;
     real reference[2];        // time constant, damping ratio
+    real tangent_reference[2];  // of the tangents of an elliptic cone; 0: as reference
     real impedance[5];        // d0, dmax, width, midpoint, power
     real stiffness;           // N/m; 0: the reference and impedance form holds
     real dissipation;         // s/m, with stiffness
@@ -106,6 +142,8 @@ SIM_FUNCTION real combine(int mode, real a, real b) {
 SIM_FUNCTION ContactMaterial shape_material(const ModelView& model, int s) {
     ContactMaterial m;
     m.friction = model.shape_friction[s];
+    m.friction_ratio = 1;
+    m.tangent_reference[0] = m.tangent_reference[1] = 0;
     m.static_friction = model.shape_static_friction[s];
     m.torsional_friction = model.shape_torsional_friction[s];
     m.rolling_friction = model.shape_rolling_friction[s];
@@ -151,5 +189,40 @@ SIM_FUNCTION ContactMaterial mix_materials(const ModelView& model, int shape0, i
     for (int i = 0; i < 5; ++i) m.impedance[i] = real(0.5) * (m.impedance[i] + other.impedance[i]);
     m.dimension = m.dimension > other.dimension ? m.dimension : other.dimension;
     combine_stiffness(m, other);
+    return m;
+}
+
+// Least friction of a contact pair that has any (MuJoCo's mjMINMU): its two tangents are told apart by a ratio.
+#define SIM_LEAST_PAIR_FRICTION real(1e-5)
+
+SIM_FUNCTION void take_pair_friction(const real* friction, ContactMaterial& m) {
+    const bool slides = friction[0] > 0 || friction[1] > 0;
+    m.friction = slides ? maximum(friction[0], SIM_LEAST_PAIR_FRICTION) : real(0);
+    m.static_friction = m.friction;
+    const real second = maximum(friction[1], SIM_LEAST_PAIR_FRICTION);
+    if (slides && second != m.friction) m.friction_ratio = divide(second, m.friction);
+    m.torsional_friction = friction[2];
+    m.rolling_friction = friction[3];
+}
+
+// What a contact pair says itself, in place of what its shapes make together. A reference or an impedance of its own
+// takes the place of a stiffness.
+SIM_FUNCTION void take_pair_parameters(const ModelView& model, int pair, ContactMaterial& m) {
+    const real* reference = &model.contact_pair_reference[2 * pair];
+    const real* impedance = &model.contact_pair_impedance[5 * pair];
+    if (model.contact_pair_dim[pair] > 0) m.dimension = model.contact_pair_dim[pair];
+    if (model.contact_pair_friction[5 * pair] >= 0) take_pair_friction(&model.contact_pair_friction[5 * pair], m);
+    if (reference[0] > 0)
+        for (int i = 0; i < 2; ++i) m.reference[i] = reference[i];
+    if (impedance[0] >= 0)
+        for (int i = 0; i < 5; ++i) m.impedance[i] = impedance[i];
+    if (reference[0] > 0 || impedance[0] >= 0) m.stiffness = 0;
+    for (int i = 0; i < 2; ++i) m.tangent_reference[i] = model.contact_pair_friction_reference[2 * pair + i];
+}
+
+// What acts in a contact of two shapes; `parameter`: as of Contact.
+SIM_FUNCTION ContactMaterial contact_material(const ModelView& model, int shape0, int shape1, int parameter) {
+    ContactMaterial m = mix_materials(model, shape0, shape1);
+    if (has_contact_pairs(model) && parameter >= 0) take_pair_parameters(model, parameter, m);
     return m;
 }

@@ -17,6 +17,8 @@ struct ReducedContact {
     vec3 point;    // on the surface, in the world
     vec3 normal;   // from the surface outwards
     real distance;
+    real time;     // within the step, of a contact of a pair that is followed; else 0
+    real way;      // m, to go until then
     int number;    // -1: none
 };
 
@@ -27,6 +29,8 @@ struct ContactReduction {
     real reach;
     real steps;  // per metre: scores are rounded down to whole ones, so that the first of nearly equal contacts wins
     vec3 tangent_hint;
+    real time;  // of the contacts that come
+    real way;   // m, to go until then
     ReducedContact slot[NORMAL_BINS * BIN_SLOTS];
     real score[NORMAL_BINS * BIN_SLOTS];
 
@@ -36,6 +40,7 @@ struct ContactReduction {
         reach = distance;
         steps = divide(STEPS_PER_RADIUS, maximum(radius, real(1e-12)));
         tangent_hint = zero_vec3();
+        time = way = 0;
         for (int i = 0; i < NORMAL_BINS * BIN_SLOTS; ++i) slot[i].number = -1;
     }
 
@@ -51,20 +56,23 @@ struct ContactReduction {
         // of points on an edge its ends are the furthest, and round-off does not choose
         const real near_u = multiply_add(COSINE_10, u, SINE_10 * v), near_v = multiply_add(COSINE_10, v, -SINE_10 * u);
         const real far_u = multiply_add(COSINE_55, u, SINE_55 * v), far_v = multiply_add(COSINE_55, v, -SINE_55 * u);
-        const real scores[BIN_SLOTS] = {-distance, near_u, near_v, -near_u, -near_v, far_u, far_v, -far_u, -far_v};
+        const real scores[BIN_SLOTS] = {-distance - way, near_u, near_v, -near_u, -near_v,
+                                        far_u,           far_v,  -far_u, -far_v};
         for (int i = 0; i < BIN_SLOTS; ++i) {
             const int s = BIN_SLOTS * bin + i;
             const real rounded = floor_of(multiply_add(scores[i], steps, STEP_OFFSET));
             const bool better = rounded > score[s] || (rounded == score[s] && number < slot[s].number);
-            if (slot[s].number >= 0 && !better) continue;
-            slot[s] = {point, normal, distance, number};
+            // what touches now comes before what is still to be met
+            const bool now = way == 0, was_now = !(slot[s].way > 0);
+            if (slot[s].number >= 0 && !(now == was_now ? better : now)) continue;
+            slot[s] = {point, normal, distance, time, way, number};
             score[s] = rounded;
         }
     }
 
     // The deepest of all; number -1: there is none.
     SIM_FUNCTION ReducedContact deepest() const {
-        ReducedContact best = {zero_vec3(), zero_vec3(), REAL_INFINITY, -1};
+        ReducedContact best = {zero_vec3(), zero_vec3(), REAL_INFINITY, 0, 0, -1};
         for (int bin = 0; bin < NORMAL_BINS; ++bin)
             if (slot[BIN_SLOTS * bin].number >= 0 && slot[BIN_SLOTS * bin].distance < best.distance)
                 best = slot[BIN_SLOTS * bin];
@@ -112,6 +120,7 @@ SIM_FUNCTION void write_reduced(const ContactReduction& found, real radius, bool
         }
     for (int i = 0; i < count; ++i) {
         const ReducedContact& c = kept[i];
+        write.time = c.time;
         if (surface_first) write(c.number, c.point, c.normal, c.distance);
         else write(c.number, multiply_add(c.distance, c.normal, c.point), -c.normal, c.distance);
     }

@@ -8,15 +8,16 @@
 
 #include "cone.h"
 #include "constraint.h"
+#include "contact_stops.h"
 
 // Impedance of the friction of a contact with a stiffness in N/m: nearly rigid, and no softer than its normal.
 #define SIM_STIFF_CONTACT_TANGENT real(0.999)
 
-// Velocity of the second link relative to the first at the contact: (normal, tangent, normal x tangent).
+// Velocity of the second link relative to the first at the contact: (normal, tangent, scaled second tangent).
 SIM_FUNCTION vec3 relative_velocity(const ContactRows& c, const Motion* links) {
     const Motion a = links[c.link0], b = links[c.link1];
     const vec3 v = (b.linear + cross(b.angular, c.arm1)) - (a.linear + cross(a.angular, c.arm0));
-    return {dot(c.normal, v), dot(c.tangent, v), dot(cross(c.normal, c.tangent), v)};
+    return {dot(c.normal, v), dot(c.tangent, v), dot(c.second_tangent(), v)};
 }
 
 // What the normal row asks for.
@@ -40,7 +41,8 @@ SIM_FUNCTION void stiff_normal(const ContactMaterial& m, real past, real v, real
                                        reciprocal(row_weight(SIM_STIFF_CONTACT_TANGENT, inverse_inertia)));
 }
 
-SIM_FUNCTION NormalRow normal_row(const ContactMaterial& m, real past, real v, real inverse_inertia,
+// `stops`: the contact is one of contact_stops.h, which sets its restitution.
+SIM_FUNCTION NormalRow normal_row(const ContactMaterial& m, real past, real v, real inverse_inertia, bool stops,
                                   const StepOptions& options) {
     const real h = real(options.dt);
     NormalRow n;
@@ -54,11 +56,14 @@ SIM_FUNCTION NormalRow normal_row(const ContactMaterial& m, real past, real v, r
         n.tangent_damping = gains.damping;
         n.tangent_regularisation = n.regularisation;
     }
-    if (m.restitution > 0 && -v > options.restitution_speed) {
+    const bool bounces = m.restitution > 0 && -v > options.restitution_speed;
+    if (bounces || stops) {
         n.reference = -divide((1 + m.restitution) * v, h);
         n.regularisation = (1 - SIM_MOST_IMPEDANCE) * divide(inverse_inertia, SIM_MOST_IMPEDANCE);
         n.tangent_regularisation = minimum(n.tangent_regularisation, n.regularisation);
     }
+    if (m.tangent_reference[0] > 0 && options.cone == CONE_ELLIPTIC)
+        n.tangent_damping = reference_gains(m.tangent_reference, m.impedance[1], h).damping;
     return n;
 }
 
@@ -77,14 +82,16 @@ SIM_FUNCTION void contact_weights(const ContactMaterial& m, const NormalRow& n, 
     }
 }
 
-// Rows of a contact; `residual` is left at minus the reference acceleration. A contact farther than its margin, or
-// between links that no force moves, exerts nothing.
-SIM_FUNCTION ContactRows contact_rows(const Topology& t, const World& world, const Contact& contact,
-                                      const StepOptions& options) {
+// Rows of a contact, as of one that may be stopped or not; `residual` is left at minus the reference acceleration. A
+// contact farther than its margin that is not stopped, or one between links that no force moves, exerts nothing.
+// `look`: whether it is to be looked at as one that may be stopped.
+template <bool stoppable>
+SIM_FUNCTION ContactRows rows_of_contact(const Topology& t, const World& world, const Contact& contact,
+                                         const StepOptions& options, bool& look) {
     ContactRows c = {};
     const bool moves0 = is_movable(t, contact.link0), moves1 = is_movable(t, contact.link1);
     const real past = contact.distance - contact.margin;
-    if (past >= 0 || !(moves0 || moves1)) return c;  // what is not a number goes on, to be seen
+    if (!(moves0 || moves1)) return c;
     c.normal = contact.normal;
     c.tangent = contact.tangent;
     c.link0 = contact.link0;
@@ -95,13 +102,52 @@ SIM_FUNCTION ContactRows contact_rows(const Topology& t, const World& world, con
     real inverse_inertia = 0;
     if (contact.link0 > 0) inverse_inertia += world.model.body_inverse_weight[2 * world.body(t, contact.link0)];
     if (contact.link1 > 0) inverse_inertia += world.model.body_inverse_weight[2 * world.body(t, contact.link1)];
-    const vec3 v = relative_velocity(c, world.memory.link_velocity);
-    const ContactMaterial m = mix_materials(world.model, contact.shape0, contact.shape1);
+    ContactMaterial m = contact_material(world.model, contact.shape0, contact.shape1, contact.parameter);
+    c.set_second_tangent(m.friction_ratio);
+    vec3 v = relative_velocity(c, world.memory.link_velocity);
+    look = may_stop(world.model, contact, past, v.x, real(options.dt));
+    ContactStop stop = {false, 0, v};
+    if (stoppable && look) stop = stop_contact(t, world, contact, past, m, options, c);
+    if (past >= 0 && !stop.stops) return c;  // what is not a number goes on, to be seen
+    if (stop.stops) v = stop.v;
     c.friction = tangent_length(v) < options.stiction_speed ? m.static_friction : m.friction;
-    const NormalRow n = normal_row(m, past, v.x, inverse_inertia, options);
+    NormalRow n = normal_row(m, past, v.x, inverse_inertia, stop.stops, options);
+    if (stop.stops) n.tangent_damping = stop.slip_damping;
     contact_weights(m, n, options, c);
     c.residual = {-n.reference, n.tangent_damping * v.y, n.tangent_damping * v.z};
     return c;
+}
+
+SIM_INLINE bool joins_movers(const ContactRows& c) { return c.normal_weight > 0 && c.mover == MOVES_BOTH; }
+
+// Rows of the lane's contacts that may be stopped: apart from the usual way, whose code stays short. Returns whether
+// one of them joins two moving links.
+SIM_NOINLINE bool stop_contacts(Lanes& lanes, const Topology& t, const World& world, const ContactMemory& contacts,
+                                int count, const StepOptions& options, ContactRowList& rows) {
+    bool coupled = false;
+    for_lanes(i, 0, count) {
+        bool look = false;
+        const ContactRows c = rows_of_contact<true>(t, world, contacts[i], options, look);
+        if (!look) continue;
+        rows[i] = c;
+        coupled = coupled || joins_movers(c);
+    }
+    return coupled;
+}
+
+// Rows of the lane's contacts. Returns whether one of them joins two moving links.
+SIM_FUNCTION bool build_contact_rows(Lanes& lanes, const Topology& t, const World& world,
+                                     const ContactMemory& contacts, int count, const StepOptions& options,
+                                     ContactRowList& rows) {
+    bool coupled = false, stops = false;
+    for_lanes(i, 0, count) {
+        bool look = false;
+        rows[i] = rows_of_contact<false>(t, world, contacts[i], options, look);
+        coupled = coupled || joins_movers(rows[i]);
+        stops = stops || look;
+    }
+    if (stops) coupled = stop_contacts(lanes, t, world, contacts, count, options, rows) || coupled;
+    return coupled;
 }
 
 // The contacts of a world and the links that they touch.
@@ -239,7 +285,7 @@ SIM_FUNCTION void add_contacts(Lanes& lanes, real* chunk, int count, Write write
 // Force of the contact on its second link, in the world.
 SIM_FUNCTION vec3 contact_world_force(const ContactRows& c, int cone) {
     const vec3 f = contact_force(c, c.residual, cone);
-    return multiply_add(f.x, c.normal, multiply_add(f.y, c.tangent, f.z * cross(c.normal, c.tangent)));
+    return multiply_add(f.x, c.normal, multiply_add(f.y, c.tangent, f.z * c.second_tangent()));
 }
 
 SIM_INLINE void store_force(real* out, vec3 force, vec3 moment) {
@@ -271,7 +317,7 @@ SIM_FUNCTION void contact_wrenches(Lanes& lanes, const Topology& t, World& world
 
 // Curvature of the contact in world axes: F^T W F with the rows of F the normal and the two tangents.
 SIM_FUNCTION sym33 world_curvature(const ContactRows& c, const ConeCurvature& w) {
-    const vec3 n = c.normal, a = c.tangent, b = cross(n, a);
+    const vec3 n = c.normal, a = c.tangent, b = c.second_tangent();
     const vec3 rows[3] = {{n.x, a.x, b.x}, {n.y, a.y, b.y}, {n.z, a.z, b.z}};
     const vec3 weighted[3] = {w * rows[0], w * rows[1], w * rows[2]};
     const auto element = [&](int i, int j) {
@@ -310,7 +356,7 @@ SIM_FUNCTION void add_coupled_contact(Lanes& lanes, const Topology& t, World& wo
                                       const ContactRows& c, int cone) {
     const int last0 = last_dof(t, c.link0), last1 = last_dof(t, c.link1), stride = matrix_stride(t);
     const auto moves = [&](int j) { return t.dof_in_path(last0, j) != t.dof_in_path(last1, j); };
-    const vec3 second = cross(c.normal, c.tangent);
+    const vec3 second = c.second_tangent();
     for_lanes(j, 0, t.dofs()) {
         if (!moves(j)) continue;
         const Motion m = world.memory.dof_motion[j];

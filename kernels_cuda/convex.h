@@ -114,5 +114,10 @@ SIM_STAGE ConvexDistance convex_distance(const ConvexPair& pair, real far) {
         // the truth lies between the distance of two points and the gap along a direction
         if (distance - gap > STUCK) distance = real(0.5) * (distance + gap);
     }
+    if (distance == near.distance && distance >= CLOSE) {
+        // along it the nearest points are on both bodies
+        const vec3 between = -reciprocal(distance) * near.v;
+        if (gap - core_gap(pair, between) < STUCK) normal = between;
+    }
     return {distance - radii, normal, multiply_add(pair.a.radius, normal, near.a), false};
 }

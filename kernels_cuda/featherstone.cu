@@ -38,11 +38,11 @@ struct StepReport {
 
 // Contacts of the world from its slab, or found here where none was passed. Ends with a barrier.
 SIM_FUNCTION int find_contacts(Lanes& lanes, const Topology& t, World& world, ContactMemory& m,
-                               const ContactsArrays& contacts, int& dropped) {
+                               const ContactsArrays& contacts, const StepOptions& options, int& dropped) {
     dropped = 0;
     const Transform* poses = world.memory.link_pose;
     if (contacts.world_start) return load_contacts(lanes, t, world.model, contacts, world.index, poses, m, dropped);
-    return collide_world(lanes, t, world.model, world.index, world.memory.link_pose, m);
+    return collide_world(lanes, t, world.model, world.index, poses, m, LinkMotions{t, world, real(options.dt)});
 }
 
 // Rows of joints and contacts, prescribed accelerations, and what the contacts touch. Ends with a barrier.
@@ -55,12 +55,8 @@ SIM_FUNCTION ContactSet build_rows(Lanes& lanes, const Topology& t, const World&
         if (begins_ball_joint(t, j)) s.ball_rows[ball_index(t, j)] = ball_rows(t, world, j, options);
         if (is_prescribed(t, j)) s.search[j] = prescribed_acceleration(t, world, control, j, real(options.dt));
     }
-    bool coupled = false;
-    for_lanes(i, 0, count) {
-        s.contact_rows[i] = contact_rows(t, world, m.contacts[i], options);
-        coupled = coupled || (s.contact_rows[i].normal_weight > 0 && s.contact_rows[i].mover == MOVES_BOTH);
-    }
-    coupled = lanes.any(coupled);
+    const bool coupled =
+        lanes.any(build_contact_rows(lanes, t, world, m.contacts, count, options, s.contact_rows));
     int present = 0;
     for (int row = 0; row < DOF_ROWS; ++row) present |= lanes.any(s.dof_rows.has(row)) << row;
     s.dof_rows.present = present;
@@ -74,14 +70,17 @@ SIM_FUNCTION void load_warm_start(Lanes& lanes, const Topology& t, const World& 
     lanes.sync();
 }
 
-// Forces of the contacts into their slab.
-SIM_FUNCTION void store_contact_forces(Lanes& lanes, const ContactsArrays& contacts, const World& world,
-                                       const StepMemory& m, int count, int cone) {
-    const int first = contacts.world_start[world.index];
-    for_lanes(i, 0, count) {
-        const ContactRows& c = m.solver.contact_rows[i];
-        store_vec3(&contacts.force[3 * (first + i)], canonical(contact_force(c, c.residual, cone)));
-    }
+// Forces of the `count` contacts that load_contacts read into their rows of the slab; zero in rows that it left out.
+SIM_STAGE void store_contact_forces(Lanes& lanes, const ContactsArrays& contacts, const World& world,
+                                    const StepMemory& m, int count, int cone) {
+    const SlabRows<ContactsArrays> rows(world.model, contacts, world.index);
+    lanes.scan(
+        rows.count, [&](int i) { return int(rows.is_known(i)); },
+        [&](int i, int before) {
+            const bool read = rows.is_known(i) && before < count;
+            const vec3 force = read ? contact_world_force(m.solver.contact_rows[before], cone) : zero_vec3();
+            store_vec3(&contacts.force[3 * (rows.first + i)], canonical(force));
+        });
 }
 
 // Effort of the drive of dof j at the end of the step.
@@ -176,7 +175,7 @@ SIM_FUNCTION void step_world(Lanes& lanes, const Topology& t, World& world, Step
     mass_matrix(lanes, t, world);
     joint_forces(lanes, t, world, control, m.solver, options);
     lanes.keep_step();
-    const int count = find_contacts(lanes, t, world, m.contacts, contacts, report.dropped);
+    const int count = find_contacts(lanes, t, world, m.contacts, contacts, options, report.dropped);
     lanes.keep_step();
     const ContactSet set = build_rows(lanes, t, world, control, m, count, options);
     weigh_dofs(lanes, t, world, m.solver);

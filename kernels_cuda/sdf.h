@@ -102,6 +102,21 @@ SIM_INLINE SdfSample trilinear(const real* v, real x, real y, real z) {
     return s;
 }
 
+// The values at the corners of a cell of a block that holds its nodes, else of the whole block; returns which it was.
+// Corners in the order of trilinear(). `node`: of the cell within the block.
+SIM_INLINE bool sdf_corners(const SdfGrid& g, const int* block, const int* node, real* v) {
+    const int slot = g.slot[sdf_block_index(g, block[0], block[1], block[2])];
+    if (slot < 0) {
+        for (int c = 0; c < 8; ++c)
+            v[c] = g.coarse[sdf_corner_index(g, block[0] + (c >> 2), block[1] + (c >> 1 & 1), block[2] + (c & 1))];
+        return false;
+    }
+    const real* first =
+        g.values + int64(slot) * SDF_BLOCK_NODES + (node[0] * SDF_NODES + node[1]) * SDF_NODES + node[2];
+    for (int c = 0; c < 8; ++c) v[c] = first[((c >> 2) * SDF_NODES + (c >> 1 & 1)) * SDF_NODES + (c & 1)];
+    return true;
+}
+
 // Value and gradient of the interpolant at a point within the grid.
 SIM_INLINE SdfSample sdf_inside(const SdfGrid& g, vec3 point) {
     int block[3], node[3];
@@ -116,18 +131,12 @@ SIM_INLINE SdfSample sdf_inside(const SdfGrid& g, vec3 point) {
         part[a] = place - real(cell);
         part_of_block[a] = (place - real(block[a] * SDF_BLOCK)) * real(1.0 / SDF_BLOCK);
     }
-    const int slot = g.slot[sdf_block_index(g, block[0], block[1], block[2])];
     real v[8];
     SdfSample s;
-    if (slot >= 0) {
-        const real* first =
-            g.values + int64(slot) * SDF_BLOCK_NODES + (node[0] * SDF_NODES + node[1]) * SDF_NODES + node[2];
-        for (int c = 0; c < 8; ++c) v[c] = first[((c >> 2) * SDF_NODES + (c >> 1 & 1)) * SDF_NODES + (c & 1)];
+    if (sdf_corners(g, block, node, v)) {
         s = trilinear(v, part[0], part[1], part[2]);
         s.gradient = g.inverse * s.gradient;
     } else {
-        for (int c = 0; c < 8; ++c)
-            v[c] = g.coarse[sdf_corner_index(g, block[0] + (c >> 2), block[1] + (c >> 1 & 1), block[2] + (c & 1))];
         s = trilinear(v, part_of_block[0], part_of_block[1], part_of_block[2]);
         s.gradient = (g.inverse * real(1.0 / SDF_BLOCK)) * s.gradient;
     }

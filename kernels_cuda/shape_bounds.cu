@@ -22,7 +22,8 @@ extern "C" __global__ void find_shape_bounds(int n, const ModelView model, const
         } else {
             bounds = solid_bounds(type, pose, size);
         }
-        const real reach = with_margin ? model.shape_margin[i] + model.shape_gap[i] : real(0);
+        real reach = with_margin ? model.shape_margin[i] + model.shape_gap[i] : real(0);
+        if (type == SHAPE_SDF && mesh >= 0) reach += model.mesh_field_voxel[mesh];  // bulges between the vertices
         store_vec3(&lower[3 * i], canonical(bounds.lower - vec3{reach, reach, reach}));
         store_vec3(&upper[3 * i], canonical(bounds.upper + vec3{reach, reach, reach}));
     }

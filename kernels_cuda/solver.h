@@ -57,7 +57,8 @@ struct BallRows {
 // Which links of a contact forces can move.
 enum ContactMover : int { MOVES_BOTH = 0, MOVES_FIRST = 1, MOVES_SECOND = 2 };
 
-// The rows of one contact. The components of residual and change are (normal, tangent, normal x tangent).
+// The rows of one contact. The components of residual and change are (normal, tangent, second tangent), the last one as
+// second_tangent() scales it, which makes the cone a round one.
 struct ContactRows {
     vec3 residual;        // J a - reference
     vec3 change;          // J p of the search direction p
@@ -71,6 +72,16 @@ struct ContactRows {
     int link0;
     int link1;
     int mover;            // ContactMover
+
+    // normal x tangent, times the friction along it over that along the tangent
+#if defined(SIM_CONTACT_PAIRS) && !SIM_CONTACT_PAIRS
+    SIM_INLINE void set_second_tangent(real) {}
+    SIM_INLINE vec3 second_tangent() const { return cross(normal, tangent); }
+#else
+    vec3 scaled_second;
+    SIM_INLINE void set_second_tangent(real ratio) { scaled_second = ratio * cross(normal, tangent); }
+    SIM_INLINE vec3 second_tangent() const { return scaled_second; }
+#endif
 };
 
 // The first contacts lie in the fast memory of the group, the rest in the slow one.

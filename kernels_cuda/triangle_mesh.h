@@ -126,13 +126,15 @@ enum Push : int {
 
 // At an edge a surface pushes between the normals of its faces: over the edge as seen from each of them. An edge of one
 // triangle alone may push on its own side.
-SIM_FUNCTION int push_of_edge(const MeshShape& s, int t, const Triangle& triangle, vec3 origin, int edge, vec3 n) {
+SIM_FUNCTION int push_of_edge(const MeshShape& s, int t, const Triangle& triangle, vec3 origin, int edge, vec3 n,
+                              vec3& outwards) {
     const vec3 p = triangle.corner[edge], along = triangle.corner[(edge + 1) % 3] - p;
     const vec3 out = normalize(cross(along, triangle.normal));
     const int other = triangle_across(s, t, edge);
     const bool over = dot(n, out) > -WEDGE_TOLERANCE;
     if (other < 0) return over && dot(n, triangle.normal) > -WEDGE_TOLERANCE ? PUSH_ALONG : PUSH_FACE;
     const vec3 normal = load_triangle(s, other, origin).normal;
+    outwards = outwards + normal;
     if (dot(normal, out) <= WEDGE_TOLERANCE && dot(normal, triangle.normal) > -1 + WEDGE_TOLERANCE) return PUSH_FACE;
     return over && dot(n, normalize(cross(normal, along))) > -WEDGE_TOLERANCE ? PUSH_ALONG : PUSH_NOT;
 }
@@ -147,7 +149,8 @@ SIM_INLINE int corner_at(const Triangle& triangle, vec3 place) {
 
 // At a vertex a surface pushes away from all edges that meet there. Goes round it from triangle to triangle, one way
 // and, where the surface ends, the other way too.
-SIM_FUNCTION int push_of_vertex(const MeshShape& s, int t, const Triangle& triangle, vec3 origin, int corner, vec3 n) {
+SIM_FUNCTION int push_of_vertex(const MeshShape& s, int t, const Triangle& triangle, vec3 origin, int corner, vec3 n,
+                                vec3& outwards) {
     const vec3 place = triangle.corner[corner];
     bool leaves = true, convex = false;
     const auto look = [&](const Triangle& around, int at) {
@@ -169,6 +172,7 @@ SIM_FUNCTION int push_of_vertex(const MeshShape& s, int t, const Triangle& trian
             const Triangle around = load_triangle(s, next, origin);
             at = corner_at(around, place);
             look(around, at);
+            outwards = outwards + around.normal;
             from = next;
         }
     }
@@ -180,8 +184,10 @@ SIM_FUNCTION int push_of_vertex(const MeshShape& s, int t, const Triangle& trian
 constexpr real ON_EDGE = real(1e-3);
 
 // May the surface push at `point` of triangle t along n, from the surface outwards? So the inner edges of a flat floor
-// push upwards alone.
-SIM_FUNCTION int push_of(const MeshShape& s, int t, const Triangle& triangle, vec3 origin, vec3 point, vec3 n) {
+// push upwards alone. `outwards`: the sum of the normals of the faces that meet there.
+SIM_FUNCTION int push_of(const MeshShape& s, int t, const Triangle& triangle, vec3 origin, vec3 point, vec3 n,
+                         vec3& outwards) {
+    outwards = triangle.normal;
     const vec3 a = triangle.corner[0] - point, b = triangle.corner[1] - point, c = triangle.corner[2] - point;
     const vec3 whole = cross(triangle.corner[1] - triangle.corner[0], triangle.corner[2] - triangle.corner[0]);
     const real limit = ON_EDGE * dot(whole, whole);
@@ -190,6 +196,6 @@ SIM_FUNCTION int push_of(const MeshShape& s, int t, const Triangle& triangle, ve
     for (int edge = 0; edge < 3; ++edge)
         if (share[(edge + 2) % 3] < limit && count < 2) edges[count++] = edge;
     if (count == 0) return PUSH_FACE;
-    if (count == 1) return push_of_edge(s, t, triangle, origin, edges[0], n);
-    return push_of_vertex(s, t, triangle, origin, edges[0] == 0 && edges[1] == 2 ? 0 : edges[1], n);
+    if (count == 1) return push_of_edge(s, t, triangle, origin, edges[0], n, outwards);
+    return push_of_vertex(s, t, triangle, origin, edges[0] == 0 && edges[1] == 2 ? 0 : edges[1], n, outwards);
 }

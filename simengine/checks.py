@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from simengine.errors import ModelError
@@ -22,6 +24,17 @@ def require_container(what: str, parameter: str, value, owner: str, model) -> No
     if value.device != model.device:
         here = f"the {parameter} is on {value.device}, the model on {model.device}"
         raise ModelError(f'{what}: {here}; copy it with .to("{model.device}")')
+
+
+def checked_seconds(what: str, value) -> float:
+    """``value`` as a float; ModelError unless it is a finite, positive number. ``what``: function and parameter."""
+    try:
+        seconds = float(value)
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} is {value!r}; give a number of seconds") from None
+    if isinstance(value, bool) or not (math.isfinite(seconds) and seconds > 0):
+        raise ModelError(f"{what} is {value!r}; give a finite, positive number of seconds")
+    return seconds
 
 
 def checked_array(what: str, array, shape: tuple[int, ...], dtype, device):

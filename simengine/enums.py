@@ -72,6 +72,11 @@ class PairRoutine(IntEnum):
     CONVEX_MESH = 15
     HEIGHTFIELD_MESH = 16
     MESH_MESH = 17
+    PLANE_SDF = 18
+    CONVEX_SDF = 19
+    HEIGHTFIELD_SDF = 20
+    MESH_SDF = 21
+    SDF_SDF = 22
 
 
 LAST_PRIMITIVE_ROUTINE = PairRoutine.BOX_BOX
@@ -170,6 +175,11 @@ PAIR_CONTACTS = {
     PairRoutine.CONVEX_MESH: 16,
     PairRoutine.HEIGHTFIELD_MESH: 16,
     PairRoutine.MESH_MESH: 16,
+    PairRoutine.PLANE_SDF: 16,
+    PairRoutine.CONVEX_SDF: 16,
+    PairRoutine.HEIGHTFIELD_SDF: 16,
+    PairRoutine.MESH_SDF: 16,
+    PairRoutine.SDF_SDF: 16,
 }
 """The most contacts that each routine makes."""
 

@@ -36,7 +36,7 @@ COUNT_NAMES = {
     "mesh_count": "meshes",
 }
 
-PARAMETERS = {"shape_combine", "shape_priority", "shape_contact_dim"}
+PARAMETERS = {"shape_combine", "shape_priority", "shape_contact_dim", "contact_pair_dim"}
 """Integer rows that kernels read at each step; all other integer rows of a model are its structure."""
 
 
@@ -109,15 +109,16 @@ class Model(Container):
 
         ``labels``: one sequence of strings for each of body, joint, shape, site, equality. ``unsupported_pairs``: how
         many pairs of two shape types no routine collides. ``world_offset`` (worlds, 3): where viewers show each world,
-        default the origin. ``broad_phase``: "pairs" where the topologies list the pairs of shapes, "bvh" where they are
-        searched for (simengine/collision/broad_phase.py). Raises ModelError where sizes disagree.
+        default the origin. ``broad_phase``: "pairs" where the topologies list the pairs of shapes, "bvh" or
+        "dense" where they are searched for (simengine/collision/broad_phase.py). Raises ModelError where sizes
+        disagree.
         """
         if precision not in ("float32", "float64"):
             raise ModelError(f'precision must be "float32" or "float64", got {precision!r}')
         if up_axis not in ("X", "Y", "Z"):
             raise ModelError(f'up_axis must be "X", "Y" or "Z", got {up_axis!r}')
-        if broad_phase not in ("pairs", "bvh"):
-            raise ModelError(f'broad_phase must be "pairs" or "bvh", got {broad_phase!r}')
+        if broad_phase not in ("pairs", "bvh", "dense"):
+            raise ModelError(f'broad_phase must be "pairs", "bvh" or "dense", got {broad_phase!r}')
         require_arrays("model", arrays, schema.rows("model"))
         counts = counts_of("model", arrays)
         check_arrays(arrays, counts)
@@ -192,10 +193,18 @@ class Model(Container):
         last = enums.LAST_PRIMITIVE_ROUTINE
         return all(bool((group.tables["pair_routine"] <= last).all()) for group in self.groups)
 
+    @functools.cached_property
+    def collides_fields(self) -> bool:
+        """Whether a pair of shapes is with a distance field; where pairs are searched for, whether one may be."""
+        if self.broad_phase != "pairs":
+            return bool((to_numpy(self.shape_type) == enums.ShapeType.SDF).any())
+        first = enums.PairRoutine.PLANE_SDF
+        return any(bool((group.tables["pair_routine"] >= first).any()) for group in self.groups)
+
     def contacts_needed(self) -> np.ndarray:
         """The most contacts that the pairs of each world make (worlds,); where pairs are searched for, the contacts
         that a pile of so many shapes makes, with room to spare."""
-        if self.broad_phase == "bvh":
+        if self.broad_phase != "pairs":
             from simengine.collision.broad_phase import searched_contacts
 
             return searched_contacts(self)
@@ -243,8 +252,8 @@ class Model(Container):
         """A view (worlds, n, ...) of an array over all worlds, without a copy; for worlds of equal sizes.
 
         Arrays over shapes leave out the shared static ones, which stand last. ``over`` names what the array runs over
-        ("worlds", "bodies", "joints", "coords", "dofs", "shapes", "sites", "equalities"); it is needed only where the
-        length does not tell. Raises ModelError where worlds differ or the length fits nothing.
+        ("worlds", "bodies", "joints", "coords", "dofs", "shapes", "sites", "equalities", "contact_pairs"); it is needed
+        only where the length does not tell. Raises ModelError where worlds differ or the length fits nothing.
         """
         over = over or self._runs_over(array)
         if over == "worlds":

@@ -22,6 +22,7 @@ COUNTS = {
     "shapes": "shapes of all worlds, the shared static ones last",
     "sites": "sites of all worlds",
     "equalities": "equality constraints and loop joints of all worlds",
+    "contact_pairs": "pairs of shapes of all worlds that touch whatever the rules say, with parameters of their own",
     "meshes": "distinct meshes",
     "mesh_points": "vertices of all meshes",
     "mesh_triangles": "triangles of all meshes",
@@ -30,6 +31,9 @@ COUNTS = {
     "hull_neighbours": "edges of these hulls, twice",
     "hull_faces": "faces of these hulls",
     "hull_corners": "corners of all these faces",
+    "field_corners": "corners of the blocks of all distance fields",
+    "field_blocks": "blocks of all distance fields",
+    "field_held": "blocks of these that hold a value at each node",
     "filtered_pairs": "pairs of shapes that a search for pairs passes over",
     "explicit_pairs": "pairs of shapes that touch whatever the rules say, of a model whose pairs are searched for",
     "contact_slots": "contacts that all slabs together can hold",
@@ -48,7 +52,7 @@ COUNTS = {
 ELEMENTS = {"bodies": "body", "joints": "joint", "shapes": "shape", "sites": "site", "equalities": "equality"}
 """Counts of what a builder adds and labels, and the name of one of each."""
 
-PER_WORLD = {**ELEMENTS, "coords": "coord", "dofs": "dof"}
+PER_WORLD = {**ELEMENTS, "coords": "coord", "dofs": "dof", "contact_pairs": "contact_pair"}
 """Counts of which each world has a share of its own, and the name of one: ``world_start`` is where a share begins."""
 
 
@@ -111,6 +115,7 @@ TABLE: list[Array] = [
         ("world_shape_start", ("worlds+1",), "int32", "", "first shape of each world; the last entry is the first shared static shape", _i("shapes")),
         ("world_site_start", ("worlds+1",), "int32", "", "first site of each world", _i("sites")),
         ("world_equality_start", ("worlds+1",), "int32", "", "first equality of each world", _i("equalities")),
+        ("world_contact_pair_start", ("worlds+1",), "int32", "", "first contact pair of each world", _i("contact_pairs")),
         ("world_group", ("worlds",), "int32", "", "batch group of each world"),
         ("random_key", ("worlds",), "uint64", "", "default key of each world's random numbers"),
         # bodies
@@ -164,9 +169,10 @@ TABLE: list[Array] = [
         ("shape_world", ("shapes",), "int32", "", "world, -1 shared by all", _i("worlds", -1)),
         ("shape_flags", ("shapes",), "int32", "", "bit 0: collides, bit 1: visible"),
         ("shape_xform", ("shapes", 7), "real", "m, -", "pose on its body", _d("body")),
-        ("shape_size", ("shapes", 3), "real", "m", "sphere: radius; box: half extents; capsule, cylinder, cone: radius, half height; ellipsoid: semi-axes; plane: half sizes, 0 infinite; mesh: scale", _D),
+        ("shape_size", ("shapes", 3), "real", "m", "sphere: radius; box: half extents; capsule, cylinder, cone: radius, half height; ellipsoid: semi-axes; plane: half sizes, 0 infinite; mesh: scale; distance field: 1", _D),
         ("shape_mesh", ("shapes",), "int32", "", "mesh index, -1 none", _i("meshes", -1)),
         ("shape_radius", ("shapes",), "real", "m", "radius of the bounding sphere about the shape's origin; infinite for a plane"),
+        ("shape_inradius", ("shapes",), "real", "m", "radius of the largest ball about the shape's origin that is in it; infinite for a plane, 0 for a mesh and a height field; of a distance field by its nodes"),
         ("shape_friction", ("shapes",), "real", "-", "sliding friction", _D),
         ("shape_static_friction", ("shapes",), "real", "-", "friction below the stiction speed", _D),
         ("shape_torsional_friction", ("shapes",), "real", "m", "torsional friction (contact dimension 4)", _D),
@@ -188,11 +194,22 @@ TABLE: list[Array] = [
         ("shape_parent_body", ("shapes",), "int32", "", "leading body of the parent that the shape does not touch, -1 none", _i("bodies", -1)),
         ("shape_immovable", ("shapes",), "int32", "", "1: nothing moves the shape, or it is kinematic"),
         ("shape_color", ("shapes", 4), "float32", "-", "red, green, blue, opacity"),
+        # contact pairs, in the order in which the builder was told of them
+        ("contact_pair_shape0", ("contact_pairs",), "int32", "", "one shape of the pair", _i("shapes")),
+        ("contact_pair_shape1", ("contact_pairs",), "int32", "", "the other shape", _i("shapes")),
+        ("contact_pair_dim", ("contact_pairs",), "int32", "", "contact dimension; 0: that of the two shapes"),
+        ("contact_pair_friction", ("contact_pairs", 5), "real", "-, -, m, m, m", "sliding friction along the two tangents, torsional friction, rolling friction about the two tangents; first one negative: all of the two shapes"),
+        ("contact_pair_reference", ("contact_pairs", 2), "real", "s, -", "time constant and damping ratio; 0: of the two shapes"),
+        ("contact_pair_friction_reference", ("contact_pairs", 2), "real", "s, -", "the same of the tangents of an elliptic cone; 0: that of the normal"),
+        ("contact_pair_impedance", ("contact_pairs", 5), "real", "-", "impedance; first one negative: of the two shapes"),
+        ("contact_pair_margin", ("contact_pairs",), "real", "m", "surfaces rest at this separation; negative: the sum of the two shapes' margins"),
+        ("contact_pair_gap", ("contact_pairs",), "real", "m", "detection reaches this much further; negative: the sum of the two shapes' gaps"),
         # pairs of shapes that the search of a model without a list of pairs is told of, sorted
         ("filtered_shape0", ("filtered_pairs",), "int32", "", "first shape of each pair that the search passes over: those that do not touch, and explicit ones", _i("shapes")),
         ("filtered_shape1", ("filtered_pairs",), "int32", "", "second shape, of a higher number", _i("shapes")),
         ("explicit_shape0", ("explicit_pairs",), "int32", "", "first shape of each pair that touches whatever the rules say", _i("shapes")),
         ("explicit_shape1", ("explicit_pairs",), "int32", "", "second shape; the first has the smaller ShapeType", _i("shapes")),
+        ("explicit_parameter", ("explicit_pairs",), "int32", "", "contact pair that it is", _i("contact_pairs")),
         # sites, equalities, meshes
         ("site_body", ("sites",), "int32", "", "body, -1 the world", _i("bodies", -1)),
         ("site_xform", ("sites", 7), "real", "m, -", "pose on its body", _f("body")),
@@ -212,6 +229,7 @@ TABLE: list[Array] = [
         ("mesh_node_start", ("meshes+1",), "int32", "", "first node of each mesh: twice as many as leaves, none where it does not collide as triangles", _i("mesh_nodes")),
         ("mesh_lower", ("mesh_nodes", 3), "real", "m", "least coordinates in a node", _f("mesh")),
         ("mesh_upper", ("mesh_nodes", 3), "real", "m", "largest coordinates in a node", _f("mesh")),
+        ("mesh_solid", ("meshes",), "int32", "", "1: its triangles close up, wound outwards, and it collides as such: what it holds is pushed out"),
         ("mesh_grid", ("meshes", 2), "int32", "", "rows and columns of the vertices of a height field; 0, 0: another mesh"),
         # convex hulls of meshes that collide as these
         ("mesh_hull_point_start", ("meshes+1",), "int32", "", "first vertex of the hull of each mesh", _i("hull_points")),
@@ -222,6 +240,17 @@ TABLE: list[Array] = [
         ("hull_face_normal", ("hull_faces", 3), "real", "-", "outward normal of each face, unit", _f("mesh")),
         ("hull_face_start", ("hull_faces+1",), "int32", "", "first corner of each face", _i("hull_corners")),
         ("hull_corner", ("hull_corners",), "int32", "", "vertices (of all) of the faces, counter-clockwise seen from outside", _i("hull_points")),
+        # distance fields (kernels_cuda/sdf.h): of meshes that are the surface of one
+        ("mesh_field_blocks", ("meshes", 3), "int32", "", "blocks of 8 cells of the grid along x, y and z; 0, 0, 0: no distance field"),
+        ("mesh_field_origin", ("meshes", 3), "real", "m", "first node of the grid", _f("mesh")),
+        ("mesh_field_voxel", ("meshes",), "real", "m", "size of a cell"),
+        ("mesh_field_slope", ("meshes",), "real", "-", "the field changes by no more than this per m"),
+        ("mesh_field_inner", ("meshes", 4), "real", "m", "the node at which the field is least, and the field there", _f("mesh")),
+        ("mesh_field_corner_start", ("meshes+1",), "int32", "", "first corner of each grid's blocks", _i("field_corners")),
+        ("mesh_field_block_start", ("meshes+1",), "int32", "", "first block of each grid", _i("field_blocks")),
+        ("field_corner", ("field_corners",), "real", "m", "distance at the corners of blocks, z fastest"),
+        ("field_slot", ("field_blocks",), "int32", "", "row of field_node that a block holds, -1 none", _i("field_held", -1)),
+        ("field_node", ("field_held", 729), "real", "m", "distance at the 9 x 9 x 9 nodes of a block, z fastest"),
     ),
     *_rows(
         "state",
@@ -258,12 +287,14 @@ TABLE: list[Array] = [
         ("shape0", ("contact_slots",), "int32", "", "first shape"),
         ("shape1", ("contact_slots",), "int32", "", "second shape"),
         ("feature", ("contact_slots",), "int32", "", "feature of the pair, its number within the pair"),
+        ("parameter", ("contact_slots",), "int32", "", "contact pair of the model whose parameters act; -1: those of the two shapes, combined"),
         ("point0", ("contact_slots", 3), "real", "m", "witness point on the first shape", _f("its body")),
         ("point1", ("contact_slots", 3), "real", "m", "witness point on the second shape", _f("its body")),
         ("normal", ("contact_slots", 3), "real", "-", "from the first shape to the second", _f("world")),
         ("tangent", ("contact_slots", 3), "real", "-", "first tangent", _f("world")),
         ("distance", ("contact_slots",), "real", "m", "normal . (p1 - p0), negative when they overlap"),
-        ("force", ("contact_slots", 3), "real", "N", "force on the second shape along normal, tangent and normal x tangent", _f("contact")),
+        ("time", ("contact_slots",), "real", "s", "when within the step the surfaces of a fast pair meet, above 0; 0 for other pairs"),
+        ("force", ("contact_slots", 3), "real", "N", "force on the second shape at the middle of the two witness points, as the constraint solve of the last step found it; zero where nothing pushes. The first shape feels the opposite", _f("world")),
     ),
     *_rows(
         "topology",
@@ -293,6 +324,7 @@ TABLE: list[Array] = [
         ("pair_shape1", ("pairs",), "int32", "", "second shape; the first has the smaller ShapeType"),
         ("pair_routine", ("pairs",), "int32", "", "PairRoutine"),
         ("pair_slot", ("pairs",), "int32", "", "contacts of all pairs before this one, at most"),
+        ("pair_parameter", ("pairs",), "int32", "", "contact pair within the world that the pair is, -1 none"),
     ),
 ]
 # fmt: on

@@ -100,7 +100,7 @@ class Simulation:
 
     def _launch_step(self, pair: list[State]) -> None:
         if self.contacts is not None:
-            collide(self.model, pair[0], self.contacts)
+            collide(self.model, pair[0], self.contacts, self.dt / self.substeps)
         self.solver.step(*pair, self.control, self.contacts, self.dt / self.substeps)
         pair.reverse()
 

@@ -122,9 +122,10 @@ class Contacts(ModelContainer):
 
     Made by ``model.contacts()``. A slab holds every contact that the world's pairs can make, unless all slabs together
     would take more than 512 MB: then each is cut to an equal share (``cut`` is true, ``capacity`` says the sizes) and a
-    world with more contacts reports an overflow. Where pairs are searched for (``model.broad_phase`` is "bvh"), a slab
+    world with more contacts reports an overflow. Where pairs are searched for (``broad_phase`` is not "pairs"), a slab
     holds 32 contacts for each shape that moves. Arrays are writable, so that contacts of another engine can be fed in:
-    fill the slots and ``count``.
+    fill the slots and ``count``. Where the model has contact pairs fill ``parameter`` too: -1 (as it is at first), or
+    the contact pair of the contact's world whose parameters are to act.
     """
 
     owner = "contacts"
@@ -136,8 +137,8 @@ class Contacts(ModelContainer):
         if starts[-1] > np.iinfo(np.int32).max:
             raise ModelError(f"{starts[-1]} contact slots exceed int32; give a lower capacity_per_world")
         super().__init__(model, None, (), {**model.counts(), "contact_slots": int(starts[-1])})
-        self._fill({"world_start": starts.astype(np.int32)})
-        cut = bool((capacity < needed).any()) or model.broad_phase == "bvh"
+        self._fill({"world_start": starts.astype(np.int32), "parameter": np.full(starts[-1], -1, np.int32)})
+        cut = bool((capacity < needed).any()) or model.broad_phase != "pairs"
         self._set(capacity=capacity, cut=cut, searches={})  # searches: simengine/collision/broad_phase.py
 
     def _duplicate(self, device: Device):

@@ -49,9 +49,14 @@ def _check_searched_pairs(arrays: Mapping[str, np.ndarray]) -> None:
         raise ModelError(
             "model.explicit_shape0 and explicit_shape1 must be two shapes of one world, in order of worlds"
         )
+    if (np.diff(pair[0].astype(np.int64) * len(arrays["shape_type"]) + pair[1]) <= 0).any():
+        raise ModelError("model.explicit_shape0 and explicit_shape1 must be pairs in ascending order")
     collides = np.asarray(arrays["shape_flags"]) & enums.ShapeFlag.COLLIDES
     if not (collides[pair[0]] & collides[pair[1]]).all():
         raise ModelError("model.explicit_shape0 and explicit_shape1 must be shapes that collide")
+    number, start = np.asarray(arrays["explicit_parameter"]), np.asarray(arrays[schema.world_start("contact_pairs")])
+    if ((number < start[world[0]]) | (number >= start[world[0] + 1])).any():
+        raise ModelError("model.explicit_parameter must name contact pairs of the world of the shapes")
     if (routine_table()[kind[0], kind[1]] < 0).any() or (pair[0] == pair[1]).any():
         raise ModelError("model.explicit_shape0 and explicit_shape1 are of types that no routine collides")
 
@@ -79,14 +84,33 @@ def _check_meshes(arrays: Mapping[str, np.ndarray]) -> None:
     if ((rows != 0) & ~fits).any():
         raise ModelError("model.mesh_grid does not fit the vertices and triangles of its mesh")
     hulls = [np.diff(np.asarray(arrays[f"mesh_hull_{name}_start"])) for name in ("point", "face")]
-    _check_colliding(arrays, nodes > 0, (hulls[0] > 0) & (hulls[1] > 0), rows > 0)
+    field = _check_fields(arrays) & (nodes > 0)
+    _check_colliding(arrays, nodes > 0, (hulls[0] > 0) & (hulls[1] > 0), rows > 0, field)
 
 
-def _check_colliding(arrays: Mapping[str, np.ndarray], tree, hull, grid) -> None:
-    """Shapes that collide as triangles, hulls and height fields have meshes with trees, hulls and grids."""
+def _check_fields(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Distance fields have the corners and blocks of their grids; returns (meshes,) whether a mesh has one."""
+    blocks = np.asarray(arrays["mesh_field_blocks"], np.int64)
+    counts = [np.diff(np.asarray(arrays[f"mesh_field_{name}_start"], np.int64)) for name in ("block", "corner")]
+    has = (blocks > 0).all(axis=1)
+    fits = (blocks.prod(axis=1) == counts[0]) & (np.where(has, (blocks + 1).prod(axis=1), 0) == counts[1])
+    if (blocks < 0).any() or (blocks > 2**20).any() or not fits.all():
+        raise ModelError("model.mesh_field_blocks does not fit the corners and blocks of its mesh's grid")
+    for name in ("voxel", "slope"):
+        sizes = np.asarray(arrays[f"mesh_field_{name}"])
+        if not (np.isfinite(sizes) & ((sizes > 0) | ~has)).all():
+            raise ModelError(f"model.mesh_field_{name} must be positive for a mesh with a distance field")
+    if has.any() and not len(arrays["field_node"]):
+        raise ModelError("model.field_node is empty, though there are distance fields")
+    return has
+
+
+def _check_colliding(arrays: Mapping[str, np.ndarray], tree, hull, grid, field) -> None:
+    """Shapes that collide as triangles, hulls, height and distance fields have meshes with what these collide by."""
     kinds, used = np.asarray(arrays["shape_type"]), np.asarray(arrays["shape_mesh"])
     collides = (np.asarray(arrays["shape_flags"]) & enums.ShapeFlag.COLLIDES) != 0
-    for kind, has in ((ShapeType.MESH, tree), (ShapeType.CONVEX_HULL, hull), (ShapeType.HEIGHTFIELD, grid)):
+    needed = {ShapeType.MESH: tree, ShapeType.CONVEX_HULL: hull, ShapeType.HEIGHTFIELD: grid, ShapeType.SDF: field}
+    for kind, has in needed.items():
         meshes = used[collides & (kinds == kind)]
         if not np.append(has, False)[meshes].all():  # -1, no mesh, is the last
             raise ModelError(f"a shape of type {kind.name.lower()} has a mesh without what such shapes collide by")
@@ -117,6 +141,8 @@ def check_groups(
         _check_links(where, tables, counts)
         _check_dofs(where, tables, counts)
         _check_pairs(where, tables, counts)
+        own = np.diff(np.asarray(arrays[schema.world_start("contact_pairs")]))[tables["group_world"]]
+        require_range(f"{where}: pair_parameter", tables["pair_parameter"], -1, int(own.max(initial=0)))
 
 
 def require_range(where: str, values, least: int, end: int) -> None:
@@ -154,7 +180,11 @@ def _check_sizes(where: str, tables, counts, arrays) -> None:
         "world_coord_start": counts["link_coords"],
         "world_dof_start": counts["link_dofs"],
     }
-    for kind in ("sites", "equalities"):  # the tables do not speak of them; they are to be as many in each world
+    for kind in (
+        "sites",
+        "equalities",
+        "contact_pairs",
+    ):  # the tables do not speak of them; they are to be as many in each world
         name = schema.world_start(kind)
         expected[name] = np.diff(np.asarray(arrays[name]))[first].max(initial=0)
     for name, size in expected.items():

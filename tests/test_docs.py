@@ -79,6 +79,18 @@ def test_the_script_of_the_sensors(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "view.png").stat().st_size > 100
 
 
+def test_the_script_of_the_contact_sensor(capsys):
+    """Of 20 kg and 1 kg: the cup rests on the table, 0.3 m from its middle, and the table on the ground."""
+    names: dict = {}
+    exec(blocks("docs/sensors.md")[1], names)
+    weight, cup = 20 * 9.81, 9.81
+    readings = names["readings"]
+    np.testing.assert_allclose(readings.force[0, :, 2], [weight, cup], rtol=1e-4)
+    np.testing.assert_allclose(readings.pairs[0, :, :, 2], [[0, -cup, weight + cup], [cup, 0, 0]], rtol=1e-4, atol=1e-9)
+    np.testing.assert_allclose(readings.torque[0], np.zeros((2, 3)), atol=1e-3)
+    assert readings.count.tolist() == [[8, 4]]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
 def test_links_lead_to_files(page):
     for target in re.findall(r"\]\(([^)#\s]+)\)", page.read_text(encoding="utf-8")):

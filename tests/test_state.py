@@ -175,8 +175,8 @@ def test_contacts_copy_keeps_the_slabs(model):
 
 
 def test_a_contact_takes_the_bytes_of_its_arrays(model):
-    # 3 integers; two points, normal, tangent and force of 3 numbers, and the distance
-    assert bytes_per_slot("float64") == 3 * 4 + 16 * 8
+    # 4 integers; two points, normal, tangent and force of 3 numbers, the distance and the time
+    assert bytes_per_slot("float64") == 4 * 4 + 17 * 8
     contacts = model.contacts()
     held = sum(array.nbytes for array in contacts.arrays().values() if len(array) == 15)
     assert held == 15 * bytes_per_slot("float64")

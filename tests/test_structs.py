@@ -116,6 +116,7 @@ def chain_of_hinges(dofs: int) -> dict[str, np.ndarray]:
         "dof_tree_start": (each >= half) * half,
         "dof_tree_end": np.where(each < half, half, dofs), "dof_mask": mask.ravel().view(np.int32),
         "shape_link": [], "pair_shape0": [], "pair_shape1": [], "pair_routine": [], "pair_slot": [],
+        "pair_parameter": [],
     }  # fmt: skip
     return {name: np.array(values, np.int32) for name, values in tables.items()}
 

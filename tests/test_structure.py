@@ -116,6 +116,29 @@ def test_random_numbers_in_the_structure_do_not_pass(seed):
         assert name in refused(arrays, two_bodies.topology(WORLDS))
 
 
+def contact_pairs(parameters) -> dict[str, np.ndarray]:
+    """Rows of a contact pair in each world, and ``explicit_parameter``."""
+    counts = {row.name: (WORLDS, *row.shape[1:]) for row in schema.rows("model") if row.over == "contact_pairs"}
+    counts["world_contact_pair_start"] = (WORLDS + 1,)
+    rows = {name: np.zeros(shape, np.int32) for name, shape in counts.items()}
+    rows["world_contact_pair_start"][:] = np.arange(WORLDS + 1)
+    return rows | {"explicit_parameter": np.clip(np.array(parameters, np.int32), 0, WORLDS - 1)}
+
+
+def test_explicit_pairs_name_contact_pairs_of_their_world():
+    arrays = two_bodies.arrays(WORLDS)
+    arrays["shape_flags"][:] = 1
+    arrays |= {f"explicit_shape{i}": np.array([i], np.int32) for i in (0, 1)} | contact_pairs([1])
+    assert "explicit_parameter must name contact pairs of the world" in refused(arrays, two_bodies.topology(WORLDS))
+
+
+def test_pairs_name_contact_pairs_of_their_world():
+    tables = two_bodies.topology(WORLDS)
+    for parameter in (0, -2):
+        tables["pair_parameter"][1] = parameter
+        assert f"pair_parameter[1] is {parameter}" in refused(two_bodies.arrays(WORLDS), tables)
+
+
 @pytest.mark.parametrize(
     ("filtered", "explicit", "message"),
     [
@@ -128,6 +151,7 @@ def test_random_numbers_in_the_structure_do_not_pass(seed):
         ([], [(1, 0)], "types that no routine collides"),
         ([], [(0, 0)], "types that no routine collides"),
         ([], [(-1, 1)], "explicit_shape0"),
+        ([], [(0, 1), (0, 1)], "in ascending order"),
     ],
 )
 def test_pairs_that_a_search_cannot_work_with_are_refused(filtered, explicit, message):
@@ -136,10 +160,11 @@ def test_pairs_that_a_search_cannot_work_with_are_refused(filtered, explicit, me
     for name, pairs in (("filtered", filtered), ("explicit", explicit)):
         table = np.array(pairs, np.int32).reshape(-1, 2)
         arrays |= {f"{name}_shape{i}": np.ascontiguousarray(table[:, i]) for i in (0, 1)}
+    arrays |= contact_pairs(arrays["explicit_shape0"] // 2)
     assert message in refused(arrays, two_bodies.topology(WORLDS))
 
 
 def test_explicit_pairs_are_of_shapes_that_collide():
     arrays = two_bodies.arrays(WORLDS)
-    arrays |= {f"explicit_shape{i}": np.array([i], np.int32) for i in (0, 1)}
+    arrays |= {f"explicit_shape{i}": np.array([i], np.int32) for i in (0, 1)} | contact_pairs([0])
     assert "must be shapes that collide" in refused(arrays, two_bodies.topology(WORLDS))

@@ -37,6 +37,7 @@ def topology(worlds: int) -> dict[str, np.ndarray]:
         "pair_shape1": [0, 1],
         "pair_routine": [0, 4],
         "pair_slot": [0, 1],
+        "pair_parameter": [-1, -1],
     }
     return {name: np.array(values, np.int32) for name, values in tables.items()}
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from simengine.builder import collapse, compose
 from simengine.builder.elements import WORLD, Body, Elements, Equality, Joint, JointConfig, Shape, Site
-from simengine.builder.finalize import assemble
+from simengine.builder.finalize import assemble, choose_search
 from simengine.builder.frames import IDENTITY, NO_TURN, quat_between
 from simengine.builder.inertia import MESH_TYPES
 from simengine.builder.joints import BALL_KINDS, XYZ, ball_limits, make_joint
@@ -442,13 +442,17 @@ class ModelBuilder(MechanismMethods):
             ShapeType.HEIGHTFIELD, body, size, surface_mesh(field, hx, hy), heightfield=field, **options
         )
 
-    def add_shape_sdf(self, body: int, sdf, **options) -> int:
-        """Raises UnsupportedError always: a model has no place for distance fields yet, and no shape is added."""
-        raise UnsupportedError(
-            "distance fields are not in the model yet; add the surface of this one as a mesh: "
-            "add_shape_mesh(body, sdf.marching_cubes())",
-            property="sdf",
-        )
+    def add_shape_sdf(self, body: int, sdf, voxel: float | None = None, **options) -> int:
+        """Add a solid given by a distance field, negative inside: a ``sim.collision.SDF``, in the shape's frame.
+
+        With ``voxel`` (m) a field of that resolution is made of a primitive (``SDF.box(...)`` and its like), a closed
+        Mesh, or (vertices, triangles). It collides as the field says, linear between nodes; viewers, rays and files see
+        the triangles of its surface (marching cubes), from which the mass follows. The surface must not leave the grid.
+        """
+        from simengine.builder.distance_field import FieldMesh, field_mesh
+
+        mesh = sdf if isinstance(sdf, FieldMesh) else field_mesh(sdf, voxel, options.get("label") or "sdf")
+        return self._add_shape(ShapeType.SDF, body, (1.0, 1.0, 1.0), mesh, **options)
 
     def _add_shape(
         self,
@@ -670,9 +674,10 @@ class ModelBuilder(MechanismMethods):
         """Check everything and make a Model on ``device`` ("cuda:0" where there is a GPU, else "cpu").
 
         ``precision``: "float32" or "float64". ``seed``: of the worlds' random numbers. Worlds of equal structure form a
-        batch group. ``broad_phase``: "pairs" lists the pairs of shapes that may touch, which small worlds do; "bvh"
-        searches for them at each ``collide``; None chooses "bvh" where a world has more than 200,000 such pairs. Both
-        find the same contacts, in the same order and bits. The builder stays as it is and can be used again. Raises
+        batch group. ``broad_phase``: "pairs" lists the pairs of shapes that may touch, which small worlds do; "bvh" and
+        "dense" search for them at each ``collide``, in trees of boxes or by comparing all boxes of a world; None
+        searches where a world has more than 200,000 such pairs, in the quicker way. All find the same contacts, in the
+        same order and bits. The builder stays as it is and can be used again. Raises
         ModelError naming the element that is wrong, UnsupportedError for ``requires_grad``, which no solver serves yet.
         """
         if requires_grad:
@@ -682,8 +687,8 @@ class ModelBuilder(MechanismMethods):
         if precision not in ("float32", "float64"):
             raise ModelError(f'precision is {precision!r}; it must be "float32" or "float64"')
         self._warn_of_kept()
-        if broad_phase not in (None, "pairs", "bvh"):
-            raise ModelError(f'broad_phase is {broad_phase!r}; it must be "pairs", "bvh" or None')
+        if broad_phase not in (None, "pairs", "bvh", "dense"):
+            raise ModelError(f'broad_phase is {broad_phase!r}; it must be "pairs", "bvh", "dense" or None')
         model = self._model(device, precision, seed, broad_phase)
         model.update()
         return model
@@ -691,8 +696,12 @@ class ModelBuilder(MechanismMethods):
     def _model(self, device, precision: str, seed: int, broad_phase: str | None = None):
         """The model without its inverse weights, which ``Model.update`` computes."""
         from simengine.model import Model
+        from simengine.runtime.devices import get_device
 
+        device = get_device(device)
         data = self._assemble(precision, seed, broad_phase)
+        if broad_phase is None and data.broad_phase != "pairs":
+            data.broad_phase = choose_search(data.arrays, device.is_cuda)
         return Model(
             data.arrays,
             data.labels,

@@ -15,7 +15,7 @@ from simengine.builder.mesh_collision import collision_rows
 from simengine.builder.mesh_data import Mesh
 from simengine.builder.pairs import routine_table
 from simengine.builder.template import Template, shape_arrays
-from simengine.enums import EqualityType
+from simengine.enums import EqualityType, ShapeFlag
 from simengine.errors import ModelError
 
 REFERENCES = schema.references()
@@ -59,7 +59,7 @@ def assemble(
         if row.over in schema.PER_WORLD and name in templates[0].arrays:
             arrays[name] = tiler.tile(row, static.get(name), meshes)
     arrays |= tiler.world_arrays(len(shared), seed)
-    arrays |= searched_pairs(tiler) if broad_phase == "bvh" else no_searched_pairs()
+    arrays |= no_searched_pairs() if broad_phase == "pairs" else searched_pairs(tiler)
     arrays |= mesh_arrays(list(meshes), precision)
     real = DTYPES["real"][precision]
     for name, values in collision_rows(list(meshes), arrays).items():
@@ -83,33 +83,53 @@ def assemble(
 
 def one_broad_phase(templates: Sequence[Template]) -> str:
     """How pairs are found in all worlds: searched for in all where in one of them."""
-    if all(template.broad_phase == "pairs" for template in templates):
+    ways = {template.broad_phase for template in templates}
+    if ways == {"pairs"}:
         return "pairs"
+    way = "dense" if "dense" in ways else "bvh"
     for template in templates:
-        template.search_pairs()
-    return "bvh"
+        template.search_pairs(way)
+    return way
+
+
+DENSE_TESTS = {"cuda": 200_000_000, "cpu": 20_000_000}
+"""How many boxes are compared at most, by the kind of device, before trees find pairs in less time."""
+
+
+def choose_search(arrays: dict[str, np.ndarray], is_cuda: bool) -> str:
+    """ "dense" where comparing every two boxes of a world is quicker than building trees, else "bvh"."""
+    collides = (arrays["shape_flags"] & ShapeFlag.COLLIDES) != 0
+    before = np.concatenate([[0.0], np.cumsum(collides)])
+    own, shared = np.diff(before[arrays["world_shape_start"]]), before[-1] - before[arrays["world_shape_start"][-1]]
+    tests = (own * (0.5 * own + shared)).sum()
+    return "dense" if tests <= DENSE_TESTS["cuda" if is_cuda else "cpu"] else "bvh"
 
 
 def no_searched_pairs() -> dict[str, np.ndarray]:
     """The rows of ``searched_pairs`` of a model that lists its pairs."""
-    return {f"{kind}_shape{i}": np.zeros(0, np.int32) for kind in ("filtered", "explicit") for i in (0, 1)}
+    names = ("filtered_shape0", "filtered_shape1", "explicit_shape0", "explicit_shape1", "explicit_parameter")
+    return {name: np.zeros(0, np.int32) for name in names}
 
 
 def searched_pairs(tiler: Tiler) -> dict[str, np.ndarray]:
-    """The filtered and the explicit pairs of all worlds, as shapes of the model, sorted."""
+    """The filtered and the explicit pairs of all worlds, as shapes of the model, sorted, and the contact pair of each
+    explicit one."""
     lookup = routine_table()
     found: dict[str, list[np.ndarray]] = {"filtered": [], "explicit": []}
     for template, worlds in zip(tiler.templates, tiler.worlds_of, strict=True):
         rules, start = template.rules, tiler.starts["shapes"][worlds][:, None, None]
+        starts = np.concatenate([start, start, tiler.starts["contact_pairs"][worlds][:, None, None]], axis=2)
         swap = rules.type[rules.explicit]
         explicit = np.where((swap[:, 0] > swap[:, 1])[:, None], rules.explicit[:, ::-1], rules.explicit)
         known = lookup[rules.type[explicit[:, 0]], rules.type[explicit[:, 1]]] >= 0
         found["filtered"].append((np.concatenate([rules.filtered, rules.explicit]) + start).reshape(-1, 2))
-        found["explicit"].append((explicit[known] + start).reshape(-1, 2))
+        numbered = np.column_stack([explicit, rules.explicit_number])[known]
+        found["explicit"].append((numbered + starts).reshape(-1, 3))
     rows = {}
     for kind, parts in found.items():
         pairs = np.unique(np.concatenate(parts), axis=0).astype(np.int32)
-        rows |= {f"{kind}_shape{i}": np.ascontiguousarray(pairs[:, i]) for i in (0, 1)}
+        names = (f"{kind}_shape0", f"{kind}_shape1", f"{kind}_parameter")[: pairs.shape[1]]
+        rows |= {name: np.ascontiguousarray(pairs[:, i]) for i, name in enumerate(names)}
     return rows
 
 

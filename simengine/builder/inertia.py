@@ -16,8 +16,9 @@ from simengine.builder.mesh_data import Mesh, convex_hull
 from simengine.enums import ShapeType
 from simengine.errors import ModelError
 
-MESH_TYPES = (ShapeType.MESH, ShapeType.CONVEX_HULL, ShapeType.HEIGHTFIELD)
-"""Shapes that hold a mesh: of a convex hull the points that it is the hull of, of a height field its surface."""
+MESH_TYPES = (ShapeType.MESH, ShapeType.CONVEX_HULL, ShapeType.HEIGHTFIELD, ShapeType.SDF)
+"""Shapes that hold a mesh: of a convex hull the points that it is the hull of, of a height field and of a distance
+field its surface."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def solid(shape_type: ShapeType, size, mesh: Mesh | None = None, what: str = "sh
 
 
 def _solid(shape_type: ShapeType, size, mesh: Mesh | None, what: str) -> MassProperties:
-    if shape_type == ShapeType.MESH:
+    if shape_type in (ShapeType.MESH, ShapeType.SDF):
         return _solid_mesh(mesh, size, what)
     if shape_type == ShapeType.CONVEX_HULL:
         return _solid_mesh(convex_hull(mesh.vertices, mesh.label), size, what)
@@ -126,7 +127,7 @@ def _solid(shape_type: ShapeType, size, mesh: Mesh | None, what: str) -> MassPro
 
 def shell(shape_type: ShapeType, size, mesh: Mesh | None = None) -> MassProperties:
     """The closed surface of a shape with 1 kg/m2, in its own frame."""
-    if shape_type == ShapeType.MESH:
+    if shape_type in (ShapeType.MESH, ShapeType.SDF):
         return _from_moments(*mesh.surface_moments(size))
     if shape_type == ShapeType.CONVEX_HULL:
         return _from_moments(*convex_hull(mesh.vertices, mesh.label).surface_moments(size))

@@ -1,4 +1,4 @@
-"""The part of ModelBuilder for what is kept and not simulated yet: tendons, actuators, sensors, keyframes, ..."""
+"""The part of ModelBuilder for contact pairs and for what is not simulated yet: tendons, actuators, sensors, ..."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from simengine.builder.validate import check_kept
 from simengine.builder.values import numbers
 from simengine.errors import ModelError, did_you_mean
 
-UNNOTICED = ("sensors", "keyframes")
-"""Kept elements that change nothing in how a model moves."""
+UNNOTICED = ("sensors", "keyframes", "contact_pairs")
+"""Elements that a model has, or that change nothing in how it moves."""
 
 
 class MechanismMethods:
@@ -49,7 +49,7 @@ class MechanismMethods:
 
     @property
     def contact_pairs(self) -> list[ContactPair]:
-        """Pairs of shapes that may touch whatever filters say; their own parameters are kept, not simulated."""
+        """Pairs of shapes that may touch whatever filters say, with parameters of their own."""
         return self._elements.contact_pairs
 
     @property
@@ -97,7 +97,12 @@ class MechanismMethods:
         return self._keep("keyframe", Keyframe, label, fields)
 
     def add_contact_pair(self, shape0: int, shape1: int, label: str | None = None, **fields) -> int:
-        """Let two shapes touch whatever filters say; ``fields``: those of ``mechanisms.ContactPair``, not simulated."""
+        """Let two shapes touch whatever filters say; ``fields``: those of ``mechanisms.ContactPair``.
+
+        The index is that of the pair's entries in the ``contact_pair_*`` rows of a model of one world, and is found in
+        ``contacts.parameter``. Raises ModelError for shapes that do not exist, are one, do not collide or are a pair
+        already, and for values out of their range.
+        """
         return self._keep("contact pair", ContactPair, label, {"shape0": shape0, "shape1": shape1} | fields)
 
     def add_deformable(self, kind: str, vertices, elements, label: str | None = None, **fields) -> int:

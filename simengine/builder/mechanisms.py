@@ -1,5 +1,6 @@
-"""What a builder keeps for files and later solvers: tendons, actuators, sensors, keyframes, explicit contact pairs,
-deformable bodies and the options of a scene. A model has no place for them yet; ``finalize`` says so.
+"""What a builder holds besides bodies, joints and shapes: tendons, actuators, sensors, keyframes, contact pairs,
+deformable bodies and the options of a scene. But for contact pairs a model has no place for them yet; ``finalize`` says
+so.
 
 Elements refer to each other by index. ``renumber`` changes the indices when elements are merged or removed: it is given
 a function (kind, index) -> new index, for the kinds "body", "joint", "shape", "site", "tendon", "actuator", "sensor".
@@ -195,7 +196,10 @@ class Keyframe:
 class ContactPair:
     """Two shapes that may touch whatever filters say, with contact parameters of their own (None: those of the shapes).
 
-    ``friction``: along the two tangents, about the normal (m), about the two tangents (m).
+    ``friction``: along the two tangents, about the normal (m), about the two tangents (m); static friction is the same.
+    ``reference``, ``friction_reference``: time constant (s) and damping ratio, the second of the tangents where the
+    cone is elliptic (None: as ``reference``). ``reference`` or ``impedance`` take the place of a stiffness in N/m.
+    ``margin``, ``gap``: m, of the pair.
     """
 
     label: str
@@ -293,7 +297,7 @@ KEPT = {
     "deformables": "deformable",
     "tendon_equalities": "tendon equality",
 }
-"""Lists of a builder that a model has no place for, and the name of one element of each."""
+"""Lists of a builder besides those of ``schema.ELEMENTS``, and the name of one element of each."""
 
 
 @dataclass(frozen=True, eq=False)

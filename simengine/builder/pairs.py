@@ -23,9 +23,12 @@ def _routines() -> dict[tuple[ShapeType, ShapeType], PairRoutine]:
         found[ShapeType.PLANE, kind] = PairRoutine.PLANE_CONVEX
         found[ShapeType.HEIGHTFIELD, kind] = PairRoutine.HEIGHTFIELD_CONVEX
         found[kind, ShapeType.MESH] = PairRoutine.CONVEX_MESH
+        found[kind, ShapeType.SDF] = PairRoutine.CONVEX_SDF
     found[ShapeType.PLANE, ShapeType.MESH] = PairRoutine.PLANE_MESH
     found[ShapeType.HEIGHTFIELD, ShapeType.MESH] = PairRoutine.HEIGHTFIELD_MESH
     found[ShapeType.MESH, ShapeType.MESH] = PairRoutine.MESH_MESH
+    for kind in (ShapeType.PLANE, ShapeType.HEIGHTFIELD, ShapeType.MESH, ShapeType.SDF):
+        found[kind, ShapeType.SDF] = PairRoutine[f"{kind.name}_SDF"]
     for routine in enums.PRIMITIVE_ROUTINES:
         first, second = (ShapeType[name] for name in routine.name.split("_"))
         found[first, second] = routine
@@ -39,25 +42,27 @@ BLOCK = 1 << 20
 """Pairs that are looked at in one piece."""
 
 ROUTINES = _routines()
-"""Routine of each pair of shape types, the smaller type first; others (with distance fields, plane with plane or height
-field) have none."""
+"""Routine of each pair of shape types, the smaller type first; others (plane with plane or height field, two height
+fields) have none."""
 
 
 @dataclass
 class PairTable:
     """Pairs of shapes of one world: ``first``, ``second``, ``routine`` (n,), in order of (first, second).
 
-    Pairs of two types that no routine collides are not in the table.
+    ``parameter`` (n,): contact pair of the world that each is, -1 none. Pairs of two types that no routine collides are
+    not in the table.
     """
 
     first: np.ndarray
     second: np.ndarray
     routine: np.ndarray
+    parameter: np.ndarray
 
     @classmethod
     def empty(cls) -> PairTable:
         """A table of no pair."""
-        return cls(*(np.zeros(0, np.int32) for _ in range(3)))
+        return cls(*(np.zeros(0, np.int32) for _ in range(4)))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The pair rows of owner ``topology``."""
@@ -67,6 +72,7 @@ class PairTable:
             "pair_shape1": self.second.astype(np.int32, copy=False),
             "pair_routine": self.routine.astype(np.int32),
             "pair_slot": (np.cumsum(contacts) - contacts).astype(np.int32),
+            "pair_parameter": self.parameter.astype(np.int32),
         }
 
 
@@ -106,6 +112,8 @@ class PairRules:
     (two shapes of different groups, neither of them -1, do not touch), and by masks (no bit of the one's ``contype`` is
     in the other's ``conaffinity``). Pairs in ``explicit`` may touch in any case. ``joints``: one for each body.
 
+    ``explicit`` (pairs, 2): sorted, the lower shape first; ``explicit_number`` (pairs,): where each was in the list.
+
     ``rigid`` (n,): the leading body of those that are fixed together, -1 the world; ``linked`` (n,): the leading body
     of the parent that the shape does not touch, -1 none; ``immovable`` (n,) bool.
     """
@@ -130,7 +138,9 @@ class PairRules:
         )
         self.collides = np.array([shape.collides for shape in shapes], bool)
         self.type = np.array([shape.type for shape in shapes], int)
-        self.explicit = np.unique(np.sort(np.array(explicit, int).reshape(-1, 2), axis=1), axis=0)
+        self.explicit, self.explicit_number = np.unique(
+            np.sort(np.array(explicit, int).reshape(-1, 2), axis=1), axis=0, return_index=True
+        )
         low, high = filter_indices(filters)
         self.filtered = np.unique(np.stack([low, high], axis=1), axis=0)
         self._filtered_rows, self._explicit_rows = _both_ways(self.filtered), _both_ways(self.explicit)
@@ -199,6 +209,16 @@ class PairRules:
         out &= self.allowed(rows)
         return out
 
+    def explicit_numbers(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Which of the explicit pairs each pair of shapes (n,), (n,) is, as they were listed; -1 none."""
+        if not len(self.explicit):
+            return np.full(len(first), -1, np.int32)
+        count = len(self.type)
+        keys = self.explicit @ np.array([count, 1])
+        wanted = np.minimum(first, second).astype(np.int64) * count + np.maximum(first, second)
+        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return np.where(keys[at] == wanted, self.explicit_number[at], -1).astype(np.int32)
+
     def blocks(self):
         """Slices of rows, such that a block of pairs takes a few MB."""
         count = len(self.type)
@@ -230,7 +250,7 @@ def may_touch(
 def list_pairs(rules: PairRules) -> PairTable:
     """All pairs that may touch, block by block: memory grows with the pairs, and shapes that never do cost nothing."""
     lookup, own = routine_table(), rules.touchable().astype(np.int32)
-    rules = rules.part(own)
+    whole, rules = rules, rules.part(own)
     counts, seconds, routines = [], [], []
     for rows in rules.blocks():
         mask = rules.ordered(rows)
@@ -242,7 +262,8 @@ def list_pairs(rules: PairRules) -> PairTable:
     counts = np.concatenate(counts) if counts else np.zeros(0, int)
     second = np.concatenate([np.zeros(0, np.int32), *seconds])
     routine = np.concatenate([np.zeros(0, np.int8), *routines])
-    return PairTable(np.repeat(own, counts), second, routine)
+    first = np.repeat(own, counts)
+    return PairTable(first, second, routine, whole.explicit_numbers(first, second))
 
 
 def choose_broad_phase(rules: PairRules) -> str:

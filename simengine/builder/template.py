@@ -15,6 +15,8 @@ from simengine.builder.inertia import MESH_TYPES, MassProperties
 from simengine.builder.joints import BALL_KINDS, XYZ
 from simengine.builder.kinematics import InitialState, initial_state
 from simengine.builder.masses import body_masses
+from simengine.builder.mechanisms import ContactPair
+from simengine.builder.mesh_collision import hull_of
 from simengine.builder.mesh_data import Mesh
 from simengine.builder.pairs import PairRules, PairTable, choose_broad_phase, count_unsupported, list_pairs
 from simengine.builder.topology import build_topology, link_order, starts
@@ -28,7 +30,8 @@ class Template:
 
     ``joint_q_start`` and ``joint_qd_start`` lack their last entry. ``labels`` by kind. ``topology``: the rows of owner
     ``topology`` without ``group_world``. ``meshes``: what ``shape_mesh`` numbers. ``gravity`` (3,). ``rules``: which
-    shapes may touch; ``broad_phase``: "pairs" where the topology lists them, "bvh" where they are searched for.
+    shapes may touch; ``broad_phase``: "pairs" where the topology lists them, "bvh" or "dense" where they are
+    searched for.
     """
 
     arrays: dict[str, np.ndarray]
@@ -41,10 +44,10 @@ class Template:
     rules: PairRules
     broad_phase: str
 
-    def search_pairs(self) -> None:
-        """Leave out the list of pairs: ``sim.collide`` is to search for them."""
+    def search_pairs(self, broad_phase: str) -> None:
+        """Leave out the list of pairs: ``sim.collide`` is to search for them, by ``broad_phase``."""
         self.topology |= PairTable.empty().arrays()
-        self.broad_phase = "bvh"
+        self.broad_phase = broad_phase
 
     def structure_key(self) -> bytes:
         """Equal for worlds that may share a batch group: same topology, types and numbers of everything."""
@@ -59,6 +62,8 @@ class Template:
                 "equality_type",
                 "equality_object0",
                 "equality_object1",
+                "contact_pair_shape0",
+                "contact_pair_shape1",
             )
         }
         for name, array in (self.topology | structure).items():
@@ -72,7 +77,7 @@ def compile_template(
 ) -> Template:
     """Check one world and turn it into arrays; ``shared``: the static shapes of all worlds. Raises ModelError.
 
-    ``broad_phase``: "pairs", "bvh", or None to choose by the number of pairs.
+    ``broad_phase``: "pairs", "bvh", "dense", or None to choose by the number of pairs.
     """
     check_elements(elements)
     bodies, joints = elements.bodies, [*elements.joints, *floating_joints(elements)]
@@ -95,6 +100,7 @@ def compile_template(
     arrays |= {"shape_rigid_body": rules.rigid[:own], "shape_parent_body": rules.linked[:own]}
     arrays["shape_immovable"] = rules.immovable[:own].astype(int)
     arrays |= other_arrays(elements)
+    arrays |= contact_pair_arrays(elements.contact_pairs)
     kinds = {kind: getattr(elements, kind) for kind in schema.ELEMENTS} | {"joints": joints}
     coord_start, dof_start = starts(joints)
     return Template(
@@ -104,6 +110,7 @@ def compile_template(
             **{kind: len(of_kind) for kind, of_kind in kinds.items()},
             "coords": int(coord_start[-1]),
             "dofs": int(dof_start[-1]),
+            "contact_pairs": len(elements.contact_pairs),
         },
         topology=build_topology(bodies, joints, all_shapes, pairs),
         unsupported=count_unsupported(rules),
@@ -223,6 +230,7 @@ def shape_arrays(shapes: Sequence[Shape], meshes: dict[Mesh, int]) -> dict[str, 
         "shape_size": _rows([shape.size for shape in shapes], 3),
         "shape_mesh": np.array(numbers, int),
         "shape_radius": np.array([bounding_radius(shape) for shape in shapes], float),
+        "shape_inradius": np.array([inscribed_radius(shape) for shape in shapes], float),
         "shape_margin": np.array([shape.margin for shape in shapes], float),
         "shape_gap": np.array([shape.gap for shape in shapes], float),
         "shape_contype": np.array([shape.contype for shape in shapes], np.int64).astype(np.int32),
@@ -250,6 +258,26 @@ def other_arrays(elements: Elements) -> dict[str, np.ndarray]:
     }
 
 
+def contact_pair_arrays(pairs: Sequence[ContactPair]) -> dict[str, np.ndarray]:
+    """The ``contact_pair_*`` rows, with the numbers that stand for what a pair leaves to its shapes."""
+
+    def given(name: str, width: int, absent: float) -> np.ndarray:
+        values = [getattr(pair, name) for pair in pairs]
+        return _rows([(absent,) * width if value is None else value for value in values], width)
+
+    return {
+        "contact_pair_shape0": np.array([pair.shape0 for pair in pairs], int),
+        "contact_pair_shape1": np.array([pair.shape1 for pair in pairs], int),
+        "contact_pair_dim": np.array([pair.contact_dim or 0 for pair in pairs], int),
+        "contact_pair_friction": given("friction", 5, -1.0),
+        "contact_pair_reference": given("reference", 2, 0.0),
+        "contact_pair_friction_reference": given("friction_reference", 2, 0.0),
+        "contact_pair_impedance": given("impedance", 5, -1.0),
+        "contact_pair_margin": np.array([-1.0 if pair.margin is None else pair.margin for pair in pairs], float),
+        "contact_pair_gap": np.array([-1.0 if pair.gap is None else pair.gap for pair in pairs], float),
+    }
+
+
 def bounding_radius(shape: Shape) -> float:
     """Radius of the sphere about the shape's origin that holds it."""
     x, y, z = shape.size
@@ -257,6 +285,8 @@ def bounding_radius(shape: Shape) -> float:
         return inf
     if shape.type == ShapeType.HEIGHTFIELD:
         return float(np.linalg.norm(shape.mesh.vertices, axis=1).max())
+    if shape.type == ShapeType.SDF:  # between its vertices the surface may bulge, within a cell
+        return float(np.linalg.norm(shape.mesh.vertices, axis=1).max()) + shape.mesh.field.voxel
     if shape.type in MESH_TYPES:
         return float(np.linalg.norm(shape.mesh.vertices * shape.size, axis=1).max())
     if shape.type == ShapeType.BOX:
@@ -266,6 +296,27 @@ def bounding_radius(shape: Shape) -> float:
     if shape.type == ShapeType.CAPSULE:
         return x + y
     return sqrt(x * x + y * y)
+
+
+def inscribed_radius(shape: Shape) -> float:
+    """Radius of the largest ball about the shape's origin that is in it; 0 where that is outside or it is a surface."""
+    x, y, z = shape.size
+    if shape.type == ShapeType.PLANE:
+        return inf
+    if shape.type in (ShapeType.HEIGHTFIELD, ShapeType.MESH) or not shape.collides:
+        return 0.0
+    if shape.type == ShapeType.SDF:
+        return shape.mesh.field.inradius
+    if shape.type == ShapeType.CONVEX_HULL:
+        # face n . p = d becomes (n / s) . p' = d where p' = s p
+        hull = hull_of(shape.mesh)
+        height = np.einsum("ij,ij->i", hull.normal, hull.points[hull.corner[hull.face_start[:-1]]])
+        return max(float((height / np.linalg.norm(hull.normal / shape.size, axis=1)).min()), 0.0)
+    if shape.type == ShapeType.CONE and x > 0:  # the base at -y, and the side from radius x there to the tip at y
+        return min(y, x * y / sqrt(4 * y * y + x * x))
+    if shape.type in (ShapeType.SPHERE, ShapeType.CAPSULE):
+        return x
+    return min(x, y) if shape.type == ShapeType.CYLINDER else min(x, y, z)
 
 
 def _rows(values: Sequence, width: int) -> np.ndarray:

@@ -14,6 +14,7 @@ from simengine.builder.frames import quat_rotate
 from simengine.builder.inertia import MassProperties, breaks_triangle_inequality, combine, inertia_problem
 from simengine.builder.joints import check_joint
 from simengine.builder.kinematics import InitialState, largest_gap
+from simengine.builder.material import CONTACT_DIMENSIONS, checked_impedance
 from simengine.builder.mechanisms import KEPT, ContactPair
 from simengine.builder.pairs import RigidGroups, filter_indices
 from simengine.builder.topology import FLOATING
@@ -57,6 +58,7 @@ def check_elements(elements: Elements) -> None:
         _check_labels(getattr(elements, kind), singular)
         for element in getattr(elements, kind):
             check_kept(element, singular, elements)
+    _check_pairs_once(elements.contact_pairs, elements)
     low, high = filter_indices(elements.filters)
     wrong = np.flatnonzero((low < 0) | (low >= high) | (high >= len(elements.shapes)))
     if wrong.size:
@@ -108,6 +110,9 @@ def check_shape(shape: Shape) -> None:
     if shape.type == ShapeType.HEIGHTFIELD:
         for size in shape.size[:2]:
             number(size, f"{what}, half size", positive=True)
+    elif shape.type == ShapeType.SDF:
+        if shape.size != (1.0, 1.0, 1.0):
+            raise ModelError(f"is {shape.size}; a distance field has no scale: make another", element=f"{what}, size")
     elif shape.mesh is not None:
         for factor in shape.size:
             if factor == 0:
@@ -166,11 +171,41 @@ def check_kept(element, singular: str, elements: Elements) -> None:
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"has a malformed or unknown reference: {error}", element=what) from None
     if isinstance(element, ContactPair):
-        for shape in (elements.shapes[element.shape0], elements.shapes[element.shape1]):
-            if not shape.collides:
-                raise ModelError(
-                    f"names shape {shape.label!r}, which does not collide; set collides=True", element=what
-                )
+        check_contact_pair(element, elements, what)
+
+
+def check_contact_pair(pair: ContactPair, elements: Elements, what: str) -> None:
+    """ModelError for two shapes that cannot touch, and for values out of their range."""
+    if pair.shape0 == pair.shape1:
+        raise ModelError(f"names shape {elements.shapes[pair.shape0].label!r} twice; name two", element=what)
+    for shape in (elements.shapes[pair.shape0], elements.shapes[pair.shape1]):
+        if not shape.collides:
+            raise ModelError(f"names shape {shape.label!r}, which does not collide; set collides=True", element=what)
+    if pair.contact_dim not in (None, *CONTACT_DIMENSIONS):
+        raise ModelError(f"contact_dim is {pair.contact_dim!r}; it is one of 1, 3, 4, 6", element=what)
+    for value in () if pair.friction is None else numbers(pair.friction, 5, f"{what}, friction"):
+        number(value, f"{what}, friction", lowest=0.0)
+    for name in ("reference", "friction_reference"):
+        given = getattr(pair, name)
+        for value in () if given is None else numbers(given, 2, f"{what}, {name}"):
+            number(value, f"{what}, {name} (time constant, damping ratio)", positive=True)
+    if pair.impedance is not None:
+        pair.impedance = checked_impedance(pair.impedance, f"{what}, impedance")
+    for name in ("margin", "gap"):
+        if getattr(pair, name) is not None:
+            number(getattr(pair, name), f"{what}, {name}", lowest=0.0)
+
+
+def _check_pairs_once(pairs: Sequence[ContactPair], elements: Elements) -> None:
+    """ModelError where two contact pairs name the same shapes."""
+    seen: dict[tuple[int, int], str] = {}
+    for pair in pairs:
+        both = (min(pair.shape0, pair.shape1), max(pair.shape0, pair.shape1))
+        if both in seen:
+            one, other = (repr(elements.shapes[i].label) for i in both)
+            problem = f"names shapes {one} and {other}, which are contact pair {seen[both]!r} already; leave one out"
+            raise ModelError(problem, element=f"contact pair {pair.label!r}")
+        seen[both] = pair.label
 
 
 def check_masses(

@@ -1,12 +1,13 @@
 """Contacts of worlds whose pairs of shapes are too many to list (kernels_cuda/broad_phase.h, narrow_phase.h).
 
-Each ``collide`` places all shapes, builds a tree of boxes for each world and one for the shared shapes, counts the
-candidates of each moving shape, lists them where they have room, sorts them by their two shapes, collides each, and
-writes the contacts in that order. So nothing depends on the trees, and the contacts are those of a list of pairs.
+Each ``collide`` places all shapes, finds the candidates of each world in the order of their two shapes, collides them
+tile by tile, and writes the contacts in that order. Candidates are found in trees of boxes (``TreeSearch``), where
+those of each moving shape are counted, listed and sorted, or by comparing all boxes (broad_dense.py). So nothing
+depends on the way, and the contacts are those of a list of pairs.
 
 All memory is made at the first call for a Contacts: for as many candidates as its slabs hold contacts. Where a world
-has more, the shapes from the first on whose candidates do not fit are left out, and their contacts are only counted, so
-that ``contacts.needed`` stays exact.
+has more, the shapes from the first on whose candidates do not fit are left out (of all boxes: the candidates that do
+not fit), and their contacts are only counted, so that ``contacts.needed`` stays exact.
 """
 
 from __future__ import annotations
@@ -29,9 +30,18 @@ CONTACTS_OF_A_SHAPE = 32
 
 LEAST_CONTACTS, LEAST_CANDIDATES = 64, 32
 
-CONTACT_BYTES = {"float32": 17 * 4 + 5 * 4, "float64": 17 * 8 + 6 * 4}
+CONTACT_BYTES = {"float32": 18 * 4 + 6 * 4, "float64": 18 * 8 + 6 * 4}
 PLACE_BYTES = {"float32": 10 * 4, "float64": 10 * 8}
 """sizeof(Contact) and sizeof(ShapePlace)."""
+
+TILE, LANES, LANES_OF_RECORDS = 32, 32, 32
+"""Candidates of a tile, lanes that work it on a GPU, and lanes for which a group has records (broad_phase.h)."""
+
+LOST_GROUPS = 1024
+"""Groups of lanes, at most, that count the contacts of candidates without room."""
+
+BLOCK = 128
+"""Threads of a block on a GPU: tiles and cells take different times, and the slowest keeps its block."""
 
 
 def searched_contacts(model) -> np.ndarray:
@@ -40,130 +50,215 @@ def searched_contacts(model) -> np.ndarray:
     return np.maximum(CONTACTS_OF_A_SHAPE * rows, LEAST_CONTACTS).astype(np.int64)
 
 
-class SearchTables:
-    """What a search reads besides the model, on the host.
+class ShapeTables:
+    """What every search knows of the shapes, on the host.
 
-    ``row``, ``row_start``: shapes that move and, as ~i, explicit pairs, by world. ``member``, ``group``: the shapes in
-    trees, and the tree of each: its world, or the last for shared ones. ``most``: contacts of a pair at most.
+    ``group`` (shapes,): the world of each, or the number of worlds for shared ones; ``collides``, ``endless``,
+    ``moves`` (shapes,) bool. ``most``: contacts of a pair at most; ``primitive``: whether all pairs are such as a step
+    collides by itself.
     """
 
     def __init__(self, model):
-        worlds = model.world_count
+        self.worlds = worlds = model.world_count
         arrays = {name: to_numpy(getattr(model, f"shape_{name}")) for name in ("type", "flags", "world", "immovable")}
-        group = np.where(arrays["world"] < 0, worlds, arrays["world"])
-        collides = (arrays["flags"] & ShapeFlag.COLLIDES) != 0
-        endless, moves = arrays["type"] <= ShapeType.HEIGHTFIELD, arrays["immovable"] == 0
-        shapes = np.flatnonzero(collides & moves)
-        explicit = group[to_numpy(model.explicit_shape0)]
-        row = np.concatenate([shapes, ~np.arange(len(explicit))])
-        row_world = np.concatenate([group[shapes], explicit])
-        order = np.argsort(row_world, kind="stable")
-        self.row, self.row_start = row[order], np.searchsorted(row_world[order], np.arange(worlds + 1))
-        self.member = np.flatnonzero(collides & ~endless)
-        self.group = group[self.member]
-        self.box_of = np.full(len(group), -1, np.int32)
-        self.box_of[self.member] = np.arange(len(self.member))
-        listed, still = np.flatnonzero(collides & endless), np.flatnonzero(collides & ~endless & ~moves)
-        starts = np.arange(worlds + 2)
-        self.lists = [listed, np.searchsorted(group[listed], starts), still, np.searchsorted(group[still], starts)]
-        own = np.bincount(group, minlength=worlds + 1)
-        self.shape_bits = int(max(own[:-1].max(initial=0) + own[-1] - 1, 1)).bit_length()
-        self.bits = (worlds - 1).bit_length() + 2 * self.shape_bits
-        present = np.unique(arrays["type"][collides])
+        self.type = arrays["type"]
+        self.group = np.where(arrays["world"] < 0, worlds, arrays["world"])
+        self.collides = (arrays["flags"] & ShapeFlag.COLLIDES) != 0
+        self.endless, self.moves = self.type <= ShapeType.HEIGHTFIELD, arrays["immovable"] == 0
+        present = np.unique(self.type[self.collides | self.explicit(model)])
         self.routines = routine_table()
         routines = self.routines[np.ix_(present, present)]
         routines = routines[routines >= 0]
         self.primitive = bool((routines <= enums.LAST_PRIMITIVE_ROUTINE).all())
         self.most = max((enums.PAIR_CONTACTS[enums.PairRoutine(routine)] for routine in routines), default=1)
 
+    @staticmethod
+    def explicit(model) -> np.ndarray:
+        """Which shapes (shapes,) are of an explicit pair."""
+        found = np.zeros(model.shape_count, bool)
+        found[to_numpy(model.explicit_shape0)] = found[to_numpy(model.explicit_shape1)] = True
+        return found
+
+
+class SearchTables(ShapeTables):
+    """What a search in trees reads besides the model, on the host.
+
+    ``row``, ``row_start``: shapes that move and, as ~i, explicit pairs, by world. ``member``, ``tree``: the shapes in
+    trees, and the tree of each: its world, or the last for shared ones.
+    """
+
+    def __init__(self, model):
+        super().__init__(model)
+        worlds, group = self.worlds, self.group
+        shapes = np.flatnonzero(self.collides & self.moves)
+        explicit = group[to_numpy(model.explicit_shape0)]
+        row = np.concatenate([shapes, ~np.arange(len(explicit))])
+        row_world = np.concatenate([group[shapes], explicit])
+        order = np.argsort(row_world, kind="stable")
+        self.row, self.row_start = row[order], np.searchsorted(row_world[order], np.arange(worlds + 1))
+        self.member = np.flatnonzero(self.collides & ~self.endless)
+        self.tree = group[self.member]
+        self.box_of = np.full(len(group), -1, np.int32)
+        self.box_of[self.member] = np.arange(len(self.member))
+        listed = np.flatnonzero(self.collides & self.endless)
+        still = np.flatnonzero(self.collides & ~self.endless & ~self.moves)
+        starts = np.arange(worlds + 2)
+        self.lists = [listed, np.searchsorted(group[listed], starts), still, np.searchsorted(group[still], starts)]
+        own = np.bincount(group, minlength=worlds + 1)
+        self.shape_bits = int(max(own[:-1].max(initial=0) + own[-1] - 1, 1)).bit_length()
+        self.bits = (worlds - 1).bit_length() + 2 * self.shape_bits
+
     def plan(self) -> np.ndarray:
         """All lists in one array, as SearchView of broad_phase.h reads them."""
         pieces = [self.row, self.row_start, self.member, *self.lists, self.routines.astype(int).ravel()]
-        begins = 2 + len(pieces) + np.cumsum([0, *(len(piece) for piece in pieces[:-1])])
-        return np.concatenate([[len(ShapeType), self.shape_bits], begins, *pieces]).astype(np.int32)
+        return packed_plan([len(ShapeType), self.shape_bits], pieces)
+
+
+def packed_plan(numbers: list[int], pieces: list[np.ndarray]) -> np.ndarray:
+    """One int32 array: the numbers, where each piece begins, and the pieces."""
+    begins = len(numbers) + len(pieces) + np.cumsum([0, *(len(piece) for piece in pieces[:-1])])
+    return np.concatenate([numbers, begins, *pieces]).astype(np.int32)
 
 
 class Search:
-    """The launches and the memory of one model's search, for the capacities of one Contacts."""
+    """The launches and the memory of one model's search, for the capacities of one Contacts.
 
-    def __init__(self, model, contacts, body_q):
-        self._model, device, tables = model, model.device, SearchTables(model)
-        real, worlds = np.dtype(model.precision), model.world_count
-        room = np.maximum(contacts.capacity, LEAST_CANDIDATES)
-        rows, total = len(tables.row), int(room.sum())
+    A kind of search says with ``_find`` how candidates come to be, and with ``_lost`` how the contacts of those without
+    room are counted, of each row or cell; ``lost_start`` (worlds + 1,): the first of each world.
+    """
+
+    def __init__(self, model, contacts, state, dt: float, tables: ShapeTables, lost_start: np.ndarray):
+        self._model, self._tables = model, tables
+        device, worlds = model.device, model.world_count
         self._launches: list = []
         self._reading: list = []
-        empty, zeros = device.empty, device.zeros
-        self.plan = plan = device.asarray(tables.plan())
-        wide = tables.bits > 32
-        lower, upper = (zeros((len(tables.member), 3), real) for _ in range(2))
-        places = empty(model.shape_count * PLACE_BYTES[model.precision], np.uint8)
-        box_of = device.asarray(tables.box_of)
-        trees = BoxTrees(lower, upper, tables.group, worlds + 1, device)
-        counts, kept, kept_end, lost = (zeros(n, np.int32) for n in (rows, worlds, worlds, rows))
-        row_offsets, world_first = ExclusiveScan(counts), ExclusiveScan(kept)
-        keys = empty(total, np.uint64 if wide else np.uint32)
-        sort = RadixSort(keys, None, tables.bits)
-        found, worlds_of = zeros(total, np.int32), zeros(total, np.int32)
-        contact_offsets = ExclusiveScan(found)
-        records = empty(total * tables.most * CONTACT_BYTES[model.precision], np.uint8)
-        bytes_of = {"keys": keys.view(np.uint8), "wide": wide}
-        first = {"world_first": world_first.offsets, "total": world_first.offsets[worlds:]}
-        placed = {"places": places, "box_of": box_of, "lower": lower, "upper": upper, **trees.arrays()}
-        known = {"model": model, "plan": plan, "body_q": body_q, "contacts": contacts, "kept_end": kept_end}
-        known |= {"offsets": row_offsets.offsets, "counts": counts, "kept": kept, "lost": lost}
-        known |= {"room": device.asarray(room.astype(np.int32)), "most": tables.most, "records": records}
-        known |= placed | first | bytes_of
-        of_candidates = {"offsets": contact_offsets.offsets, "counts": found, "worlds_of": worlds_of}
-        of_candidates |= {"keys": sort.sorted_keys.view(np.uint8)}
-        narrow = "narrow_primitives.cu" if tables.primitive else "narrow_phase.cu"
-        self._add("broad_phase.cu", "broad_place", model.shape_count, known)
-        self._launches.append(trees.build)
-        self._add("broad_phase.cu", "broad_count", rows, known)
-        self._launches.append(row_offsets)
-        self._add("broad_phase.cu", "broad_fit", worlds, known)
-        self._launches.append(world_first)
-        self._add("broad_phase.cu", "broad_clear", total, known)
-        self._add("broad_phase.cu", "broad_list", rows, known)
-        self._launches.append(sort)
-        self._add(narrow, "narrow_candidates", total, known | of_candidates)
-        self._launches.append(contact_offsets)
-        self._add(narrow, "narrow_lost", rows, known)
-        self._add("broad_phase.cu", "broad_store", total, known | of_candidates)
-        self._add("broad_phase.cu", "broad_finish", worlds, known | {"offsets": contact_offsets.offsets})
+        empty, zeros, asarray = device.empty, device.zeros, device.asarray
+        self.room = np.maximum(contacts.capacity, LEAST_CANDIDATES).astype(np.int32)
+        tiles_of = -(-self.room // TILE)
+        tile_start = np.concatenate([[0], np.cumsum(tiles_of)]).astype(np.int32)
+        tiles = int(tile_start[-1])
+        slots = tiles * TILE
+        self.plan = asarray(tables.plan())
+        tile_contacts, kept, dropped = (zeros(n, np.int32) for n in (tiles, worlds, worlds))
+        offsets = ExclusiveScan(tile_contacts)
+        self._known = {
+            "model": model, "contacts": contacts, "body_q": state.body_q, "body_qd": state.body_qd, "dt": dt,
+            "plan": self.plan, "places": empty(model.shape_count * PLACE_BYTES[model.precision], np.uint8),
+            "room": asarray(self.room), "room_start": asarray(tile_start[:-1] * TILE), "kept": kept,
+            "dropped": dropped, "candidates": empty(4 * slots, np.int32),
+            "records": empty(slots * tables.most * CONTACT_BYTES[model.precision], np.uint8), "most": tables.most,
+            "tiles": tiles, "worlds": worlds, "groups": min(LOST_GROUPS, slots // LANES_OF_RECORDS),
+            "tile_world": asarray(np.repeat(np.arange(worlds, dtype=np.int32), tiles_of)),
+            "tile_start": asarray(tile_start), "tile_contacts": tile_contacts, "tile_offsets": offsets.offsets,
+            "lost": zeros(int(lost_start[-1]), np.int32), "lost_start": asarray(lost_start.astype(np.int32)),
+        }  # fmt: skip
+        self._find()
+        narrow = "narrow_sdf.cu" if model.collides_fields else "narrow_phase.cu"
+        narrow = "narrow_primitives.cu" if tables.primitive else narrow
+        counts = {"counts": zeros(slots, np.int32)}
+        self._add_groups(narrow, "narrow_candidates", tiles, 4 * TILE, counts)
+        self._launches.append(offsets)
+        self._add_groups("broad_phase.cu", "broad_store", tiles, 4 * TILE * tables.most, counts)
+        self._lost(narrow)
+        self._add_groups("broad_phase.cu", "broad_finish", worlds, 0)
 
-    def _add(self, file: str, name: str, items: int, known: dict) -> None:
-        """A launch with the arguments that its kernel has; those that read poses are given them at each call."""
-        kernel = _kernel(file, name)
-        names = [parameter.name for parameter in kernel.parameters if parameter.name != "n"]
+    def _find(self) -> None:
+        raise NotImplementedError
+
+    def _lost(self, narrow: str) -> None:
+        raise NotImplementedError
+
+    def _add_items(self, file: str, name: str, items: int, own: dict | None = None, block: int | None = None) -> None:
+        """A launch over items, with the arguments that its kernel has."""
+        self._add(file, name, own, items=items, block=block)
+
+    def _add_groups(self, file: str, name: str, groups: int, scratch: int, own: dict | None = None) -> None:
+        """A launch whose groups of lanes have ``scratch`` bytes each."""
+        self._add(file, name, own, worlds=groups, lanes=LANES, scratch=scratch, block=BLOCK)
+
+    def _add(self, file: str, name: str, own: dict | None, **shape) -> None:
+        kernel, known = _kernel(file, name), self._known | (own or {})
+        names = [p.name for p in kernel.parameters if p.name != "n" and p.kind != "scratch"]
         arguments = {name: known[name] for name in names}
         model = self._model
-        launch = kernel.prepare(arguments, items=items, precision=model.precision, device=model.device, label="collide")
+        launch = kernel.prepare(arguments, **shape, precision=model.precision, device=model.device, label="collide")
         self._launches.append(launch)
         if "body_q" in names:
             self._reading.append(launch)
 
-    def __call__(self, body_q) -> None:
-        """Contacts at ``body_q``."""
+    def __call__(self, state, dt: float) -> None:
+        """Contacts at ``state.body_q``; fast shapes are followed for ``dt``."""
         for launch in self._reading:
-            launch.set("body_q", body_q)
+            launch.set("body_q", state.body_q)
+            launch.set("body_qd", state.body_qd)
+            launch.set("dt", dt)
         for launch in self._launches:
             launch()
 
 
-def collide_searched(model, state, contacts) -> None:
-    """``sim.collide`` for a model whose pairs are searched for."""
+class TreeSearch(Search):
+    """Candidates from trees of boxes, sorted."""
+
+    def __init__(self, model, contacts, state, dt: float):
+        tables = SearchTables(model)
+        super().__init__(model, contacts, state, dt, tables, tables.row_start)
+
+    def _find(self) -> None:
+        model, tables, device = self._model, self._tables, self._model.device
+        worlds, rows, total = model.world_count, len(tables.row), int(self.room.sum())
+        wide = tables.bits > 32
+        lower, upper = (device.zeros((len(tables.member), 3), np.dtype(model.precision)) for _ in range(2))
+        trees = BoxTrees(lower, upper, tables.tree, worlds + 1, device)
+        counts, kept_end = device.zeros(rows, np.int32), device.zeros(worlds, np.int32)
+        row_offsets, world_first = ExclusiveScan(counts), ExclusiveScan(self._known["kept"])
+        keys = device.empty(total, np.uint64 if wide else np.uint32)
+        sort = RadixSort(keys, None, tables.bits)
+        self._known |= {
+            "rows": rows, "box_of": device.asarray(tables.box_of), "lower": lower, "upper": upper, **trees.arrays(),
+            "counts": counts, "offsets": row_offsets.offsets, "kept_end": kept_end, "wide": wide,
+            "world_first": world_first.offsets, "total": world_first.offsets[worlds:],
+            "keys": keys.view(np.uint8), "sorted_keys": sort.sorted_keys.view(np.uint8),
+        }  # fmt: skip
+        file = "broad_phase.cu"
+        self._add_items(file, "broad_place", model.shape_count)
+        self._launches.append(trees.build)
+        self._add_items(file, "broad_count", rows)
+        self._launches.append(row_offsets)
+        self._add_items(file, "broad_fit", worlds)
+        self._launches.append(world_first)
+        self._add_items(file, "broad_clear", total)
+        self._add_items(file, "broad_list", rows)
+        self._launches.append(sort)
+        self._add_items(file, "broad_unpack", total)
+
+    def _lost(self, narrow: str) -> None:
+        self._add_groups(narrow, "narrow_lost", self._known["groups"], 0)
+
+
+def collide_searched(model, state, contacts, dt: float) -> None:
+    """``sim.collide`` for a model whose pairs are searched for; ``dt`` 0: no shape is followed."""
     key = (modes.debug, modes.poison)
     search = contacts.searches.get(key)
     if search is None and modes.capture is None:
-        search = contacts.searches[key] = Search(model, contacts, state.body_q)
+        search = contacts.searches[key] = _search(model, contacts, state, dt)
     elif search is None:
         with model.device.apart():
-            search = contacts.searches[key] = Search(model, contacts, state.body_q)
+            search = contacts.searches[key] = _search(model, contacts, state, dt)
             to_numpy(search.plan[:1])  # waits until the memory is ready, which the capture does not see
-    search(state.body_q)
+    search(state, dt)
+
+
+def _search(model, contacts, state, dt: float) -> Search:
+    from simengine.collision.broad_dense import DenseSearch
+
+    kind = DenseSearch if model.broad_phase == "dense" else TreeSearch
+    return kind(model, contacts, state, dt)
+
+
+QUICKLY_COMPILED = ("narrow_phase.cu", "narrow_sdf.cu")
+"""Files that would else take a quarter of a minute or more, for code that is some percent faster."""
 
 
 @functools.cache
 def _kernel(file: str, name: str) -> Kernel:
-    return Kernel(file, name)
+    return Kernel(file, name, quick=file in QUICKLY_COMPILED)

@@ -38,7 +38,9 @@ def shape_distance(model, state, pairs) -> ShapeDistance:
     play no part. Of convex shapes that overlap the distance is minus the least translation that parts them, and the
     points are those that this brings together. A plane is endless and solid below, a height field solid below. A mesh
     is its surface: a shape that it holds wholly inside is apart from it; where a shape cuts the surface the distance is
-    that of the deepest contact.
+    that of the deepest contact. With a distance field: the least value of the field on the other's surface (of a
+    plane also the height of the lowest vertex of the field's surface); of a convex shape that holds the field's
+    deepest point also that of the ball about it that the solid holds.
 
     Raises ModelError for shapes that the model does not have, and for pairs of planes and height fields. Methods:
     Gilbert, Johnson and Keerthi 1988; van den Bergen 2001 (kernels_cuda/gjk.h, epa.h, convex.h).
@@ -50,7 +52,10 @@ def shape_distance(model, state, pairs) -> ShapeDistance:
     found = ShapeDistance(zeros(n), zeros((n, 3)), zeros((n, 3)), zeros((n, 3)))
     if n:
         arrays = dict(model=model, body_q=state.body_q, pairs=model.device.asarray(wanted), **vars(found))
-        _kernel().launch(n, arrays, precision=model.precision, device=model.device)
+        has_fields = bool((to_numpy(model.shape_type)[wanted] == ShapeType.SDF).any())
+        _kernel("distance_sdf.cu" if has_fields else "shape_distance.cu").launch(
+            n, arrays, precision=model.precision, device=model.device
+        )
     return found
 
 
@@ -72,5 +77,5 @@ def _checked_pairs(model, pairs) -> np.ndarray:
 
 
 @functools.cache
-def _kernel() -> Kernel:
-    return Kernel("shape_distance.cu", "shape_distance")
+def _kernel(file: str) -> Kernel:
+    return Kernel(file, "shape_distance", quick=True)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
 from simengine.collision import marching_cubes, queries
 from simengine.collision.sort import ExclusiveScan
-from simengine.errors import CapacityError, ModelError
+from simengine.errors import AssetError, CapacityError, ModelError
 from simengine.npz import NpzReader, write_npz
 from simengine.runtime import devices
+
+VDB_SUFFIXES = (".vdb", ".nvdb")
 
 FORMAT, VERSION = "simengine distance field", 1
 
@@ -214,6 +217,11 @@ class SDF:
         _launch("sdf_query", count, arguments, self.dtype, self.device)
         return value, gradient
 
+    def grid(self) -> dict[str, np.ndarray]:
+        """What the field is made of, on the host: ``coarse``, the values at the corners of blocks (z fastest); ``slot``
+        of each block among ``values`` (held, 9, 9, 9), -1 where it holds no nodes."""
+        return {"coarse": _host(self._coarse), "slot": _host(self._slot), "values": _host(self._values)}
+
     def _block_counts(self) -> dict:
         return dict(zip(("blocks_x", "blocks_y", "blocks_z"), self.blocks, strict=True))
 
@@ -266,12 +274,14 @@ class SDF:
         header = {"format": FORMAT, "version": VERSION, "precision": self.dtype.name, "voxel": self.voxel}
         header |= {"origin": self.origin.tolist(), "blocks": list(self.blocks), "held": len(self._values)}
         header |= {"sparse": math.isfinite(self.band)}
-        arrays = {"coarse": self._coarse, "slot": self._slot, "values": self._values}
-        write_npz(path, header, {name: _host(array) for name, array in arrays.items()})
+        write_npz(path, header, self.grid())
 
     @classmethod
     def load(cls, path, device=None) -> SDF:
-        """A field from such a file; AssetError where it is damaged or something else."""
+        """A field from such a file; AssetError where it is damaged or something else, OpenVDB and NanoVDB files too."""
+        if Path(path).suffix.lower() in VDB_SUFFIXES:
+            reason = "OpenVDB and NanoVDB files are not read; sample the grid with the program that wrote it"
+            raise AssetError(f"{reason}, and give the samples, interpolated, to SDF.from_function", file=str(path))
         fields = {"precision": str, "voxel": float, "origin": list, "blocks": list, "held": int, "sparse": bool}
         with NpzReader(path, FORMAT, VERSION) as file:
             header = file.header(fields)

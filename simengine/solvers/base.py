@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Mapping
 
 import numpy as np
 
-from simengine.checks import require_container
+from simengine.checks import checked_seconds, require_container
 from simengine.containers import to_numpy
 from simengine.enums import ShapeFlag, ShapeType, StatusBit
 from simengine.errors import ModelError, UnsupportedError, did_you_mean, shortened
@@ -148,10 +147,4 @@ class Solver:
 
 def checked_dt(solver: str, dt) -> float:
     """``dt`` as a float; ModelError unless it is a finite, positive number of seconds."""
-    try:
-        value = float(dt)
-    except (TypeError, ValueError):
-        raise ModelError(f"solvers.{solver}: dt is {dt!r}; give a number of seconds") from None
-    if isinstance(dt, bool) or not (math.isfinite(value) and value > 0):
-        raise ModelError(f"solvers.{solver}: dt is {dt!r}; give a finite, positive number of seconds")
-    return value
+    return checked_seconds(f"solvers.{solver}: dt", dt)

@@ -37,6 +37,7 @@ SUPPORTS = {
     "static friction": "yes",
     "restitution": "yes",
     "contact compliance": "time constant, damping ratio and impedance; stiffness and dissipation",
+    "contact pairs": "yes, with friction, compliance, dimension, margin and gap of their own",
     "integrators": "implicit, euler",
     "particles": "no",
     "gradients": "no",
@@ -109,7 +110,7 @@ class Featherstone(Solver):
             raise UnsupportedError(
                 'needs a list of the pairs of shapes; finalize with broad_phase="pairs", or remove or filter shapes',
                 solver=self.name,
-                property='broad_phase="bvh"',
+                property=f'broad_phase="{model.broad_phase}"',
             )
         self._set(
             integrator=_choice("integrator", integrator, Integrator),
@@ -151,6 +152,8 @@ class Featherstone(Solver):
         model = self.model
         dimension = to_numpy(model.shape_contact_dim)
         shapes = [model.shape_label[i] for i in np.flatnonzero((dimension != 1) & (dimension != 3))[:1000]]
+        of_pairs = to_numpy(model.contact_pair_dim)
+        shapes += [f"contact pair {i}" for i in np.flatnonzero((of_pairs == 4) | (of_pairs == 6))[:1000]]
         self.report_unsupported("contact dimensions other than 1 and 3 are", shapes)
         joints = np.flatnonzero(to_numpy(model.joint_type) == JointType.DISTANCE)[:1000]
         self.report_unsupported("distance joints are", [model.joint_label[i] for i in joints])
@@ -202,7 +205,7 @@ class Featherstone(Solver):
         if modes.debug and modes.capture is None:
             self._warn_of_disagreement(state_in)
         if contacts is None and self._contacts is not None:
-            collide_at_joints(self.model, state_in, self._contacts)
+            collide_at_joints(self.model, state_in, self._contacts, dt)
             contacts = self._contacts
         options = self._step_options[1]
         self._launch(state_in=state_in, state_out=state_out, control=control, contacts=contacts, options=options)
@@ -232,7 +235,8 @@ class Featherstone(Solver):
 
     def _constants(self) -> dict[str, int]:
         """Options that a specialised kernel has as constants."""
-        return {"SIM_INTEGRATOR": self.integrator, "SIM_CONE": self.cone}
+        has_pairs = self.model.counts()["contact_pairs"] > 0
+        return {"SIM_INTEGRATOR": self.integrator, "SIM_CONE": self.cone, "SIM_CONTACT_PAIRS": int(has_pairs)}
 
     def _make_launch(self) -> WorldLaunch:
         """The step by the present forms of the kernels."""

@@ -100,7 +100,8 @@ def _describe_overflow(where: str, worlds: np.ndarray, model, contacts) -> str:
         sizes, enough = f": {needed} were needed, the slab holds {had}", needed
     else:
         enough = int(model.contacts_needed()[worlds].max())
-        sizes = f" (at an earlier step, or they are of shapes of other worlds); no more than {enough} can come"
+        why = "at an earlier step, or they name shapes or contact pairs of other worlds"
+        sizes = f" ({why}); no more than {enough} can come"
     return f"contacts were left out in {where}{sizes}; make them with model.contacts(capacity_per_world={enough})"
 
 

@@ -30,6 +30,7 @@ class ShapePrims:
             **{kind: self._solid for kind in SOLIDS},
             ShapeType.MESH: self._mesh,
             ShapeType.CONVEX_HULL: self._mesh,
+            ShapeType.SDF: self._mesh,
         }
 
     def define(self, shape: int, path) -> None:

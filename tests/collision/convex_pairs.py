@@ -205,7 +205,7 @@ def model_of(a: Shapes, b: Shapes, precision: str):
     for world in range(min(n, hulls)):
         template = sim.ModelBuilder()
         for shapes in (a, b):
-            _add(template, template.add_body(mass=1.0, inertia=np.eye(3)), shapes, world)
+            add_shape(template, template.add_body(mass=1.0, inertia=np.eye(3)), shapes, world)
         builder.replicate(template, len(range(world, n, hulls)))
     model = builder.finalize(device="cpu", precision=precision)
     state = model.state()
@@ -213,14 +213,14 @@ def model_of(a: Shapes, b: Shapes, precision: str):
     state.body_q = np.stack([a.pose[order], b.pose[order]], 1).reshape(-1, 7).astype(precision)
     size = np.stack([a.size[order], b.size[order]], 1).reshape(-1, 3).astype(precision)
     model.shape_size = size
-    radius = [_radius(shapes)[order] for shapes in (a, b)]
+    radius = [bounding_radius(shapes)[order] for shapes in (a, b)]
     model.shape_radius = np.stack(radius, 1).ravel().astype(precision)
     pairs = np.empty((n, 2), np.int32)
     pairs[order] = np.arange(2 * n).reshape(n, 2)
     return model, state, pairs
 
 
-def _add(builder, body: int, shapes: Shapes, i: int) -> None:
+def add_shape(builder, body: int, shapes: Shapes, i: int) -> None:
     if shapes.kind == ShapeType.CONVEX_HULL:
         builder.add_shape_convex_hull(body, np.unique(shapes.points[i], axis=0))
         return
@@ -229,7 +229,7 @@ def _add(builder, body: int, shapes: Shapes, i: int) -> None:
     getattr(builder, f"add_shape_{name}")(body, *shapes.size[i, : names[name]])
 
 
-def _radius(shapes: Shapes) -> np.ndarray:
+def bounding_radius(shapes: Shapes) -> np.ndarray:
     x, y = shapes.size[:, 0], shapes.size[:, 1]
     match shapes.kind:
         case ShapeType.SPHERE | ShapeType.CAPSULE:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tracemalloc
-import warnings
 
 import numpy as np
 import pytest
@@ -19,6 +18,12 @@ BOX_TRIANGLES = np.array(
     [(0, 1, 3), (0, 3, 2), (4, 6, 7), (4, 7, 5), (0, 4, 5), (0, 5, 1), (2, 3, 7), (2, 7, 6), (0, 2, 6), (0, 6, 4),
      (1, 5, 7), (1, 7, 3)]
 )  # fmt: skip
+
+
+@pytest.fixture(params=["bvh", "dense"])
+def way(request) -> str:
+    """How pairs are searched for."""
+    return request.param
 
 
 def add_any_shape(builder, body: int, number: int, random, primitive: bool, **options) -> int:
@@ -70,20 +75,17 @@ def zoo(seed: int, bodies: int, primitive: bool) -> sim.ModelBuilder:
     builder.add_shape_plane(0, xform=sim.transform((0, 0, -0.3)), density=0)
     builder.add_shape_sphere(1, 0.2, collides=False, density=0)
     builder.filter_shapes(shapes[10:30:2])
-    for shape0, shape1 in random.choice(shapes, (12, 2)):
-        if shape0 != shape1:
-            builder.add_contact_pair(int(shape0), int(shape1))
-    builder.add_contact_pair(shapes[-1], shapes[-2])
+    named = {tuple(sorted(pair)) for pair in random.choice(shapes, (12, 2)).tolist() if pair[0] != pair[1]}
+    for k, pair in enumerate(sorted(named | {(shapes[-2], shapes[-1])}, reverse=True)):
+        builder.add_contact_pair(*pair, margin=0.1 if k % 3 == 0 else None, gap=0.2 if k % 2 == 0 else None)
     return builder
 
 
-def both(make, precision="float64", device="cpu"):
+def both(make, way, precision="float64", device="cpu"):
     """The model with listed pairs and that with a search, each with state and contacts."""
     found = []
-    for broad_phase in ("pairs", "bvh"):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of contact pairs, whose parameters are not simulated
-            model = make().finalize(device=device, precision=precision, broad_phase=broad_phase)
+    for broad_phase in ("pairs", way):
+        model = make().finalize(device=device, precision=precision, broad_phase=broad_phase)
         assert model.broad_phase == broad_phase
         found.append((model, model.state(), model.contacts(capacity_per_world=20_000)))
     return found
@@ -114,10 +116,9 @@ def assert_same_contacts(a, b, least: int = 1) -> None:
 
 
 @pytest.mark.parametrize(("bodies", "primitive"), [(150, True), (80, False)])
-def test_contacts_are_those_of_listed_pairs_to_the_bit(bodies, primitive, precision, device):
-    listed, searched = both(
-        lambda: worlds_of(*(zoo(seed, bodies, primitive) for seed in (0, 0, 1)), field=not primitive), precision, device
-    )
+def test_contacts_are_those_of_listed_pairs_to_the_bit(bodies, primitive, way, precision, device):
+    templates = [zoo(seed, bodies, primitive) for seed in (0, 0, 1)]
+    listed, searched = both(lambda: worlds_of(*templates, field=not primitive), way, precision, device)
     for model, state, contacts in (listed, searched):
         sim.collide(model, state, contacts)
     assert_same_contacts(listed, searched, 100)
@@ -125,9 +126,9 @@ def test_contacts_are_those_of_listed_pairs_to_the_bit(bodies, primitive, precis
     assert searched[0].unsupported_pairs == listed[0].unsupported_pairs
 
 
-def test_they_stay_the_same_as_bodies_move():
+def test_they_stay_the_same_as_bodies_move(way):
     """Far apart, in a heap, all in one place, along the axes, and deep below a height field."""
-    listed, searched = both(lambda: worlds_of(*(zoo(seed, 40, False) for seed in (2, 3)), field=True))
+    listed, searched = both(lambda: worlds_of(*(zoo(seed, 40, False) for seed in (2, 3)), field=True), way)
     random = np.random.default_rng(0)
     for spread in (1.0, 10.0, 0.05, 0.0):
         poses = np.concatenate([spread * random.normal(size=(80, 3)), random_rotations(random, 80)], axis=1)
@@ -140,7 +141,7 @@ def test_they_stay_the_same_as_bodies_move():
         assert_same_contacts(listed, searched, 0)
 
 
-def test_pairs_far_from_the_origin_and_touching_within_rounding_are_found(precision):
+def test_pairs_far_from_the_origin_and_touching_within_rounding_are_found(way, precision):
     """Rows of spheres whose surfaces are apart by the reach, give or take a few units in the last place."""
     far = 1000.0
 
@@ -151,15 +152,28 @@ def test_pairs_far_from_the_origin_and_touching_within_rounding_are_found(precis
             builder.add_shape_sphere(body, 0.1, gap=0.0015)
         return builder
 
-    listed, searched = both(row, precision)
+    listed, searched = both(row, way, precision)
     for model, state, contacts in (listed, searched):
         sim.collide(model, state, contacts)
     assert_same_contacts(listed, searched, 0)
 
 
+def test_boxes_that_a_quick_test_refuses_have_no_contacts(way, precision):
+    """A lattice of boxes, long and flat ones too, turned at random: near each other at every angle."""
+    random = np.random.default_rng(7)
+    builder = sim.ModelBuilder()
+    for place in np.stack(np.meshgrid(*[np.arange(5)] * 3, indexing="ij"), -1).reshape(-1, 3):
+        body = builder.add_body(xform=sim.transform(p=0.22 * place, q=random_rotations(random, 1)[0]))
+        builder.add_shape_box(body, *random.uniform(0.03, 0.15, 3), gap=random.choice([0, 0.01, 0.1]))
+    listed, searched = both(lambda: builder, way, precision)
+    for model, state, contacts in (listed, searched):
+        sim.collide(model, state, contacts)
+    assert_same_contacts(listed, searched, 200)
+
+
 @pytest.mark.parametrize("lanes", [1, 4, 32])
-def test_neither_lanes_nor_old_memory_change_a_bit(lanes):
-    model = worlds_of(heap(0, 30), heap(1, 25)).finalize(device="cpu", precision="float32", broad_phase="bvh")
+def test_neither_lanes_nor_old_memory_change_a_bit(lanes, way):
+    model = worlds_of(heap(0, 30), heap(1, 25)).finalize(device="cpu", precision="float32", broad_phase=way)
     state, one, other = model.state(), model.contacts(), model.contacts()
     sim.collide(model, state, one)
     with emulated_lanes(lanes, 1, poison=True):
@@ -167,20 +181,20 @@ def test_neither_lanes_nor_old_memory_change_a_bit(lanes):
     assert_same_contacts((model, state, one), (model, state, other), 20)
 
 
-def test_a_world_alone_has_the_contacts_that_it_has_among_many():
-    many = worlds_of(*(heap(seed, 30) for seed in range(4))).finalize(device="cpu", broad_phase="bvh")
+def test_a_world_alone_has_the_contacts_that_it_has_among_many(way):
+    many = worlds_of(*(heap(seed, 30) for seed in range(4))).finalize(device="cpu", broad_phase=way)
     contacts = many.contacts()
     sim.collide(many, many.state(), contacts)
     for world in range(4):
-        alone = worlds_of(heap(world, 30)).finalize(device="cpu", broad_phase="bvh")
+        alone = worlds_of(heap(world, 30)).finalize(device="cpu", broad_phase=way)
         its_contacts = alone.contacts()
         sim.collide(alone, alone.state(), its_contacts)
         assert_same(rows(alone, its_contacts, 0), rows(many, contacts, world))
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e30])
-def test_what_is_not_finite_disturbs_no_other_world(bad):
-    listed, searched = both(lambda: worlds_of(*(heap(seed, 30) for seed in range(3))))
+def test_what_is_not_finite_disturbs_no_other_world(bad, way):
+    listed, searched = both(lambda: worlds_of(*(heap(seed, 30) for seed in range(3))), way)
     for model, state, contacts in (listed, searched):
         model.by_world(state.body_q)[1][::2] = bad
         sim.collide(model, state, contacts)
@@ -188,8 +202,8 @@ def test_what_is_not_finite_disturbs_no_other_world(bad):
     assert listed[2].count[0] > 50
 
 
-def test_a_slab_too_small_keeps_the_first_contacts_and_tells_how_many_there_were():
-    model = worlds_of(*(heap(seed, 40) for seed in range(3))).finalize(device="cpu", broad_phase="bvh")
+def test_a_slab_too_small_keeps_the_first_contacts_and_tells_how_many_there_were(way):
+    model = worlds_of(*(heap(seed, 40) for seed in range(3))).finalize(device="cpu", broad_phase=way)
     state, whole, small = model.state(), model.contacts(), model.contacts(capacity_per_world=80)
     sim.collide(model, state, whole)
     sim.collide(model, state, small)
@@ -197,24 +211,25 @@ def test_a_slab_too_small_keeps_the_first_contacts_and_tells_how_many_there_were
     assert np.array_equal(small.needed, whole.needed)
 
 
-def test_candidates_without_room_are_counted_exactly_and_their_world_alone_lacks_them():
+def test_candidates_without_room_are_counted_exactly_and_their_world_alone_lacks_them(way):
     """There is room for as many candidates as contacts: 80 spheres in one place make 3,160 pairs."""
     crowd = sim.ModelBuilder()
     for i in range(80):
         crowd.add_shape_sphere(crowd.add_body(xform=sim.transform((1e-3 * i, 0, 0))), 0.1)
-    model = worlds_of(heap(0, 20), crowd, heap(1, 20), ground=False).finalize(device="cpu", broad_phase="bvh")
+    model = worlds_of(heap(0, 20), crowd, heap(1, 20), ground=False).finalize(device="cpu", broad_phase=way)
     state, whole, small = model.state(), model.contacts(capacity_per_world=7000), model.contacts(400)
     sim.collide(model, state, whole)
     sim.collide(model, state, small)
     assert whole.count[1] == whole.needed[1] == small.needed[1] == 80 * 79 // 2
-    assert small.count[1] == 79 + 78 + 77 + 76 + 75  # a sixth sphere's pairs do not fit
-    assert set(rows(model, small, 1)["shape0"]) == set(range(5))
+    fits = 79 + 78 + 77 + 76 + 75  # a sixth sphere's pairs do not: trees leave it out, else single pairs are left out
+    assert small.count[1] == (fits if way == "bvh" else 400)
+    assert set(rows(model, small, 1)["shape0"][:fits]) == set(range(5))
     for world in (0, 2):
         assert_same(rows(model, small, world), rows(model, whole, world))
 
 
-def test_a_captured_call_finds_what_a_direct_one_does(device):
-    model = worlds_of(heap(0, 30), heap(1, 30)).finalize(device=device, broad_phase="bvh")
+def test_a_captured_call_finds_what_a_direct_one_does(way, device):
+    model = worlds_of(heap(0, 30), heap(1, 30)).finalize(device=device, broad_phase=way)
     state, direct, contacts = model.state(), model.contacts(), model.contacts()
     sim.collide(model, state, direct)
     with sim.capture(model.device) as graph:
@@ -224,8 +239,8 @@ def test_a_captured_call_finds_what_a_direct_one_does(device):
     assert_same_contacts((model, state, direct), (model, state, contacts), 20)
 
 
-def test_later_calls_allocate_nothing_and_read_the_state_that_they_are_given():
-    model = worlds_of(heap(0, 60)).finalize(device="cpu", broad_phase="bvh")
+def test_later_calls_allocate_nothing_and_read_the_state_that_they_are_given(way):
+    model = worlds_of(heap(0, 60)).finalize(device="cpu", broad_phase=way)
     state, other, contacts = model.state(), model.state(), model.contacts()
     other.body_q = other.body_q + np.array([0, 0, 50, 0, 0, 0, 0], np.float32)
     for one in (state, other, state):
@@ -247,20 +262,19 @@ def test_worlds_of_many_pairs_are_searched_by_themselves():
         return builder
 
     assert spheres(600).finalize(device="cpu").broad_phase == "pairs"  # 179,700
-    assert spheres(700).finalize(device="cpu").broad_phase == "bvh"  # 244,650
+    assert spheres(700).finalize(device="cpu").broad_phase == "dense"  # 244,650
     apart = spheres(350, collision_group=1)
     for i in range(350):
         apart.add_shape_sphere(apart.add_body(xform=sim.transform((i, 5, 0))), 0.1, collision_group=2)
     assert apart.finalize(device="cpu").broad_phase == "pairs"  # 122,150 of 244,650 may touch
     mixed = worlds_of(spheres(700), spheres(3)).finalize(device="cpu")
-    assert mixed.broad_phase == "bvh" and not any(len(group.tables["pair_slot"]) for group in mixed.groups)
+    assert mixed.broad_phase == "dense" and not any(len(group.tables["pair_slot"]) for group in mixed.groups)
     with pytest.raises(sim.ModelError, match="broad_phase is \"?'?sap"):
         spheres(1).finalize(device="cpu", broad_phase="sap")
 
 
-def test_a_saved_model_searches_as_before(tmp_path):
-    with pytest.warns(UserWarning, match="contact pairs"):
-        model = worlds_of(zoo(0, 60, True), ground=False).finalize(device="cpu", broad_phase="bvh")
+def test_a_saved_model_searches_as_before(tmp_path, way):
+    model = worlds_of(zoo(0, 60, True), ground=False).finalize(device="cpu", broad_phase=way)
     model.save(tmp_path / "model.npz")
     loaded = sim.Model.load(tmp_path / "model.npz", device="cpu")
     found = []
@@ -268,11 +282,11 @@ def test_a_saved_model_searches_as_before(tmp_path):
         contacts = one.contacts()
         sim.collide(one, one.state(), contacts)
         found.append((one, None, contacts))
-    assert loaded.broad_phase == "bvh"
+    assert loaded.broad_phase == way
     assert_same_contacts(*found, 20)
 
 
-def test_featherstone_refuses_by_name():
-    model = heap(0, 5).finalize(device="cpu", broad_phase="bvh")
+def test_featherstone_refuses_by_name(way):
+    model = heap(0, 5).finalize(device="cpu", broad_phase=way)
     with pytest.raises(sim.UnsupportedError, match='finalize with broad_phase="pairs"'):
         sim.solvers.Featherstone(model)

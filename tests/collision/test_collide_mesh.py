@@ -10,6 +10,9 @@ from simengine.builder.mesh_data import Mesh, convex_hull
 from simengine.enums import PAIR_CONTACTS, PairRoutine
 from simengine.runtime.modes import emulated_lanes
 from tests.collision.collision_pairs import random_rotations, turn, unit
+from tests.collision.convex_pairs import KINDS, gaps
+from tests.collision.distance_reference import least_exit
+from tests.collision.surface_pairs import mesh_pairs
 from tests.collision.test_collide_convex import AT, CORNERS, contacts_of, slabs
 
 SHAPES = {
@@ -226,3 +229,50 @@ def test_the_frame_of_a_contact_is_that_of_the_bodies():
         (found["point1"], found["point0"]) if found["shape0"][0] == 1 else (found["point0"], found["point1"])
     )
     assert np.allclose(on_mesh[0], pose[:3], atol=1e-9) and np.allclose(np.linalg.norm(on_ball[0]), 0.1)
+
+
+@pytest.mark.parametrize("n", [240, pytest.param(6000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name.lower())
+def test_what_overlaps_a_convex_mesh_a_little_touches_it_and_is_not_thrown_out(kind, n, precision):
+    """Overlaps of 0.01 to 1 mm, of faces, edges and vertices, sharp ones too: there is a contact (for cones in 98 %,
+    for others in 99 %), none is much deeper than the overlap, and the deepest is seldom much shallower."""
+    touching = missed = 0
+    depths = []
+    for seed in range(n // 240):
+        pairs = mesh_pairs(kind, 240, seed, convex=True)
+        model, state, numbers = pairs.placed(precision)
+        _, normal, *_ = pairs.measure()
+        gap = gaps(pairs.a, pairs.solid, normal[:, None])[:, 0]
+        contacts = contacts_of(model, state)
+        found = list(slabs(model, contacts))
+        world = np.asarray(model.shape_world)[numbers[:, 0]]
+        for i in np.flatnonzero((gap < -1e-5) & (gap > -3e-3)):
+            exact = -least_exit(pairs.a[i : i + 1], pairs.solid[i : i + 1], normal[i])
+            if not -1e-3 < exact < -1e-5:
+                continue
+            touching += 1
+            distances = found[world[i]]["distance"]
+            missed += len(distances) == 0
+            if len(distances):
+                depths.append((exact, distances.min()))
+    exact, deepest = np.array(depths).T
+    assert np.all(deepest > 6 * exact - 1e-3) and np.mean(deepest < 0.5 * exact + 2e-5) > 0.97
+    assert touching > n // 20 and missed <= (0.02 if kind == KINDS[5] else 0.01) * touching
+
+
+def test_a_ball_touches_a_round_mesh_wherever_it_lies(precision):
+    """On faces, on ridges between faces a few degrees apart, and on vertices: as deep as the nearest triangle says."""
+    import trimesh
+
+    ball = trimesh.creation.icosphere(subdivisions=2)
+    ridges = unit(ball.vertices[ball.edges_unique].mean(1))
+    ways = np.concatenate([unit(np.random.default_rng(0).normal(size=(20, 3))), ball.vertices[::20], ridges[::24]])
+    query = sim.collision.Mesh(ball.vertices, ball.faces)
+    near, far = np.ones(len(ways)), np.full(len(ways), 1.2)
+    for _ in range(50):  # to where the nearest triangle is 1e-4 m within the ball
+        middle = 0.5 * (near + far)
+        deep = query.closest_point(middle[:, None] * ways).distance < 0.1 - 1e-4
+        near, far = np.where(deep, middle, near), np.where(deep, far, middle)
+    for way, height in zip(ways, far, strict=True):
+        found = world(("mesh", ((ball.vertices, ball.faces),), {}), "sphere", AT(p=height * way), precision)
+        assert found["distance"].min() == pytest.approx(-1e-4, abs=1e-9 if precision == "float64" else 1e-6)

@@ -14,6 +14,7 @@ from simengine.errors import ModelError
 from tests.collision import mujoco_pairs
 from tests.collision.collision_pairs import random_rotations, turn, unit
 from tests.collision.convex_pairs import KINDS, PAIRS, Shapes, gaps, model_of, random_pairs, searched_distance
+from tests.collision.distance_reference import balanced_pairs, convex_errors
 
 NAMES = ["-".join(kind.name.lower() for kind in kinds) for kinds in PAIRS]
 every_pair = pytest.mark.parametrize("kinds", PAIRS, ids=NAMES)
@@ -72,16 +73,28 @@ def test_exchanged_shapes_have_the_same_distance_and_the_opposite_normal(kinds):
     assert np.allclose(point1 - point0, distance[:, None] * normal, atol=1e-12)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize("n", [45, pytest.param(10_000, marks=pytest.mark.slow)])
 @every_pair
-def test_distance_on_ten_thousand_pairs(kinds, precision):
-    for seed in range(20):
-        a, b = random_pairs(kinds, 500, seed=100 + seed)
-        if precision == "float64":
-            check_against_brute_force(a, b, measure(a, b), 1e-6, 1e-4)
-        else:
-            assert np.max(np.abs(measure(a, b, "float32")[0] - measure(a, b)[0])) < 1e-4
+def test_distance_on_ten_thousand_pairs_lies_between_its_bounds(kinds, n):
+    """Within 1e-6 m in float64 and 1e-4 m in float32 of bounds from both sides, as is the gap along the normal. Between
+    curved shapes the nearest points are known less well than their distance: at most to a few millimetres in float32,
+    0.2 mm in 99 % of pairs."""
+    exact = []
+
+    def distance_of(a, b):
+        exact[:] = measure(a, b)
+        return exact[0]
+
+    errors = {"float64": [], "float32": []}
+    for a, b, rows in balanced_pairs(kinds, n, 100, distance_of):
+        measured = [[x[rows] for x in found] for found in (exact, measure(a, b, "float32"))]
+        for name, found in zip(errors, convex_errors(a[rows], b[rows], measured[0][1], measured), strict=True):
+            errors[name].append(np.column_stack([found.distance, found.normal, found.witness]))
+    for name, limit, witness, usual in (("float64", 1e-6, 1e-4, 1e-5), ("float32", 1e-4, 5e-3, 2e-4)):
+        found = np.concatenate(errors[name])
+        assert len(found) == n
+        assert found[:, 0].max() < limit and found[:, 1].max() < limit
+        assert found[:, 2].max() < witness and np.quantile(found[:, 2], 0.99) < (witness if n < 1000 else usual)
 
 
 MUJOCO_KINDS = (ShapeType.SPHERE, ShapeType.CAPSULE, ShapeType.ELLIPSOID, ShapeType.CYLINDER, ShapeType.BOX)

@@ -252,3 +252,9 @@ def test_what_cannot_be_a_field_is_refused():
         SDF.from_mesh(mesh, 0.2).sample([[0, np.nan, 0]])
     with pytest.raises(ModelError, match="must return"):
         SDF.from_function(lambda p: p, [0] * 3, [1] * 3, 0.5)
+
+
+@pytest.mark.parametrize("name", ["smoke.vdb", "level.NVDB"])
+def test_volumes_of_other_programs_are_refused_with_a_way_to_bring_them_in(tmp_path, name):
+    with pytest.raises(AssetError, match=r"from_function"):
+        SDF.load(tmp_path / name)

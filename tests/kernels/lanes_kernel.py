@@ -59,6 +59,17 @@ extern "C" __global__ void work(const real* x, const int* keep, int n, int m, re
     });
 }
 
+// the marked items of each world, in order
+extern "C" __global__ void list_marked(const int* keep, int n, int* listed, int* numbers, int worlds, Scratch scratch) {
+    for_each_world(worlds, scratch, [&](Lanes& lanes, int slot, char*) {
+        const int* flag = keep + slot * MOST;
+        int* list = listed + slot * MOST;
+        const int number = list_wanted(
+            lanes, n, [&](int i) { return flag[i] != 0; }, [&](int i, int before) { list[before] = i; });
+        if (lanes.lane() == 0) numbers[slot] = number;
+    });
+}
+
 // wrong on purpose: no sync between the write and the read of a neighbour's value
 extern "C" __global__ void without_sync(const real* x, int n, real* y, int worlds, Scratch scratch) {
     for_each_world(worlds, scratch, [&](Lanes& lanes, int slot, char* memory) {

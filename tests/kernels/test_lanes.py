@@ -80,6 +80,20 @@ def test_results_do_not_depend_on_the_number_of_lanes_or_their_order(precision, 
             assert same.all(), name
 
 
+@pytest.mark.parametrize("n", [0, 1, 31, 100])
+@pytest.mark.parametrize(("lanes", "seed"), [(0, 0), *GROUPS])
+def test_what_is_wanted_is_listed_in_order(lanes, seed, n):
+    keep = inputs("float32")[1]
+    listed, numbers = np.full((WORLDS, MOST), -1, np.int32), np.zeros(WORLDS, np.int32)
+    loaded = library(TEXT, "float32", "g++", ("SIM_EMULATED",) if lanes else ())
+    launch = {"lanes": lanes, "seed": seed} if lanes else {}
+    call(loaded, "list_marked", keep, n, listed, numbers, WORLDS, Scratch(0, 0), **launch)
+    for world in range(WORLDS):
+        wanted = np.flatnonzero(keep[world, :n])
+        assert numbers[world] == len(wanted)
+        assert listed[world].tolist() == [*wanted, *[-1] * (MOST - len(wanted))]
+
+
 @pytest.mark.parametrize("lanes", [1, 4, 32])
 def test_largest_is_nan_if_a_term_is_and_never_negative_zero(lanes):
     x, keep = inputs("float32")

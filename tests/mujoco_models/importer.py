@@ -77,7 +77,23 @@ class Scene:
             for b in range(a):
                 if not self._collides(a, b):
                     builder.add_shape_collision_filter_pair(a, b)
+        for i in range(self.mj.npair):
+            self._add_contact_pair(builder, i)
         return builder
+
+    def _add_contact_pair(self, builder, i: int) -> None:
+        mj, tangents = self.mj, tuple(self.mj.pair_solreffriction[i])
+        builder.add_contact_pair(
+            int(mj.pair_geom1[i]),
+            int(mj.pair_geom2[i]),
+            contact_dim=int(mj.pair_dim[i]),
+            friction=tuple(mj.pair_friction[i]),
+            reference=tuple(mj.pair_solref[i]),
+            friction_reference=tangents if any(tangents) else None,
+            impedance=tuple(mj.pair_solimp[i]),
+            margin=mj.pair_margin[i],
+            gap=mj.pair_gap[i],
+        )
 
     def _add_joint(self, builder, body: int) -> None:
         mj, parent = self.mj, int(self.mj.body_parentid[body]) - 1
@@ -221,6 +237,7 @@ class Scene:
     def feed_contacts(self, contacts) -> None:
         """MuJoCo's contacts into a Contacts of one world."""
         count = self.data.ncon
+        ends = [{int(a), int(b)} for a, b in zip(self.mj.pair_geom1, self.mj.pair_geom2, strict=True)]
         contacts.count[0] = contacts.needed[0] = count
         for i in range(count):
             c = self.data.contact[i]
@@ -232,10 +249,14 @@ class Scene:
                 getattr(contacts, f"point{side}")[i] = local
                 getattr(contacts, f"shape{side}")[i] = self.model.find_shapes(f"g{geom}")[0]
             contacts.normal[i], contacts.tangent[i], contacts.distance[i] = normal, c.frame[3:6], c.dist
+            both = {int(c.geom1), int(c.geom2)}
+            contacts.parameter[i] = ends.index(both) if both in ends else -1
 
     def contact_forces(self) -> np.ndarray:
-        """MuJoCo's (contacts, 3) along normal and tangents."""
-        forces = np.zeros((self.data.ncon, 6))
+        """MuJoCo's forces on the second geom of each contact (contacts, 3), in world axes."""
+        forces = np.zeros((self.data.ncon, 3))
         for i in range(self.data.ncon):
-            mujoco.mj_contactForce(self.mj, self.data, i, forces[i])
-        return forces[:, :3]
+            along = np.zeros(6)
+            mujoco.mj_contactForce(self.mj, self.data, i, along)
+            forces[i] = along[:3] @ self.data.contact[i].frame.reshape(3, 3)
+        return forces

@@ -235,8 +235,8 @@ def test_ball_rolls_down_a_slope():
     assert run.velocities[0, 0] == pytest.approx(1.813582, rel=5.5e-4)
     assert radius * run.velocities[0, 4] == pytest.approx(1.813582, rel=5.5e-4)
     force = run.contacts.force[0]
-    assert np.hypot(force[1], force[2]) == pytest.approx(mass * G * np.sin(angle) / 3.5, rel=5.5e-4)
-    assert force[0] == pytest.approx(mass * G * np.cos(angle), rel=5.5e-4)
+    assert -force[0] == pytest.approx(mass * G * np.sin(angle) / 3.5, rel=5.5e-4)
+    assert force[2] == pytest.approx(mass * G * np.cos(angle), rel=5.5e-4)
 
 
 def test_box_on_a_turntable():

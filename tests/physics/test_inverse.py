@@ -65,8 +65,7 @@ def contact_effort(run, poses, centres, jacobian):
         return body, points[i] if body < 0 else poses[body, :3] + turns[body] @ points[i]
 
     for i in range(int(contacts.count[0])):
-        normal, tangent = contacts.normal[i], contacts.tangent[i]
-        force = contacts.force[i] @ np.array([normal, tangent, np.cross(normal, tangent)])
+        force = contacts.force[i]
         body0, point0 = witness(contacts.shape0, contacts.point0, i)
         body1, point1 = witness(contacts.shape1, contacts.point1, i)
         for body, sign in ((body0, -1), (body1, 1)):

@@ -60,7 +60,7 @@ def contact_sums(run):
     sums = {}
     for i in range(int(run.contacts.count[0])):
         pair = tuple(sorted((int(body[run.contacts.shape0[i]]), int(body[run.contacts.shape1[i]]))))
-        sums[pair] = sums.get(pair, 0.0) + float(run.contacts.force[i, 0])
+        sums[pair] = sums.get(pair, 0.0) + float(run.contacts.force[i] @ run.contacts.normal[i])
     return sums, int(run.contacts.count[0])
 
 

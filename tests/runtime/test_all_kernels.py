@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from simengine.runtime import build, nvrtc, source
-from simengine.runtime.kernel import Kernel, compile_cubin, cpu_text
+from simengine.runtime.kernel import Kernel, compile_cubin, cpu_text, inlined
 
 FILES = sorted(path.name for path in source.kernels_folder().glob("*.cu"))
 
@@ -14,8 +14,7 @@ needs_nvrtc = pytest.mark.skipif(not nvrtc.is_available(), reason="needs NVRTC: 
 
 
 def first_kernel(file: str) -> Kernel:
-    text = source.read_source(file).text
-    return Kernel(file, next(iter(source.signatures(text))))
+    return Kernel(file, next(iter(source.signatures(inlined(file, {})[0]))))
 
 
 def test_all_files_for_the_wheel_are_there():

@@ -7,7 +7,7 @@ import pytest
 
 import simengine as sim
 from simengine.errors import KernelCompileError, LaunchError
-from simengine.runtime.devices import CPU
+from simengine.runtime.devices import CPU, Device
 
 WIND = """// a wind along x
 #include "gust.h"
@@ -192,3 +192,13 @@ def test_blocks_beyond_the_devices_limit_are_refused():
     x = cupy.ones(3)
     with pytest.raises(LaunchError, match="blocks of 4096 threads do not fit"):
         sim.Kernel(SCALE, "scale").prepare([x, 2.0], items=3, block=4096)
+
+
+def test_structs_stay_where_a_gpus_launch_puts_them():
+    """Else each thread copies a struct whose address a function takes to memory of its own."""
+    kernel = sim.Kernel("collide.cu", "collide")
+    for lanes in (8, 32):
+        text = kernel.text(device=Device("cuda:0", 0, True), lanes=lanes)
+        for struct in ("ModelView model", "TopologyView topology", "ContactsArrays contacts", "Scratch scratch"):
+            assert f"const __grid_constant__ {struct}" in text
+    assert "__grid_constant__" not in kernel.text()

@@ -332,6 +332,8 @@ def test_a_picture_has_the_modes_of_any_new_file_and_replaces_whole_files(tmp_pa
 def test_every_name_of_the_package_is_there():
     assert {name: callable(getattr(sim.sensors, name)) for name in sim.sensors.__all__} == {
         "Camera": True,
+        "ContactReadings": True,
+        "ContactSensor": True,
         "RayCaster": True,
         "RayHits": True,
         "lidar": True,

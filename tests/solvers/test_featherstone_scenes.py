@@ -84,7 +84,7 @@ def test_a_pyramid_of_three_cubes_puts_one_and_a_half_weights_on_each_foot():
     sim.collide(model, state, contacts)
     solver.step(state, model.state(), control, contacts, 1 / 240)
     n, weight = int(contacts.count[0]), float(model.body_mass[0]) * G
-    normal = contacts.force[:n, 0] * np.abs(contacts.normal[:n, 2])
+    normal = (contacts.force[:n] * contacts.normal[:n]).sum(1) * np.abs(contacts.normal[:n, 2])
     bodies = model.shape_body[contacts.shape1[:n]], model.shape_body[contacts.shape0[:n]]
     on_plane = bodies[1] < 0
     for foot in (0, 1):

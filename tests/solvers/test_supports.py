@@ -134,6 +134,23 @@ def test_contact_compliance():
     assert (dropped(stiffness=1e4) != dropped(stiffness=1e4, dissipation=5.0)).any()
 
 
+def test_contact_pairs():
+    def rates(**own):
+        builder = sim.ModelBuilder()
+        body = builder.add_body(xform=(0, 0, 0.2, 0, 0, 0, 1), velocity=(1, 0, -1, 0, 0, 0))
+        builder.add_shape_box(body, 0.2, 0.2, 0.2)
+        builder.add_ground_plane()
+        builder.add_contact_pair(0, 1, **own)
+        return final_rates(builder.finalize(device="cpu"), 10)
+
+    parameters = dict(
+        friction=(0.1, 0.2, 0, 0, 0), reference=(0.05, 1.0), impedance=(0.5, 0.6), friction_reference=(1.0, 1.0)
+    )
+    for name, value in (parameters | dict(contact_dim=1, margin=0.01)).items():
+        assert (rates(**{name: value}) != rates()).any(), name
+    assert (rates(margin=0.01, gap=0.0) == rates(margin=0.01, gap=1.0)).all()  # the gap exerts nothing
+
+
 def test_particles():
     assert not hasattr(sim.ModelBuilder(), "add_particle")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simengine.builder.elements import WORLD
+from simengine.builder.elements import WORLD, Shape
 from simengine.builder.exporters.mjcf.bodies import Carrier
 from simengine.builder.exporters.mjcf.writer import Writer
 from simengine.builder.exporters.xml_text import add
@@ -70,30 +70,66 @@ def _touch_in_mujoco(writer: Writer, carriers: list[Carrier]) -> np.ndarray:
 def _write_pair(writer: Writer, i: int, k: int) -> None:
     shapes = writer.scene.elements.shapes
     names = writer.names["shape", i], writer.names["shape", k]
-    add(writer.section("contact"), "pair", geom1=names[0], geom2=names[1])
+    add(writer.section("contact"), "pair", geom1=names[0], geom2=names[1], **_combined(shapes[i], shapes[k]))
     reason = "written as a contact pair, since MuJoCo's filters would rule it out"
     writer.notes.rewrite("contact", f"shapes {shapes[i].label!r} and {shapes[k].label!r}", reason)
 
 
+def _combined(a: Shape, b: Shape) -> dict:
+    """Attributes of a pair: what MuJoCo makes of two geoms that it finds in touch by itself.
+
+    A pair in a file takes nothing from its geoms.
+    """
+    rows = [shape.material.row() for shape in (a, b)]
+    priorities = [row["shape_priority"] for row in rows]
+    if priorities[0] != priorities[1]:
+        rows = [rows[priorities.index(max(priorities))]] * 2
+    weights = np.array([a.mix, b.mix]) if a.mix + b.mix > 0 else np.ones(2)
+    means = {
+        name: tuple(map(float, weights @ np.array([row[name] for row in rows]) / weights.sum()))
+        for name in ("shape_reference", "shape_impedance")
+    }
+    slide, spin, roll = (
+        max(row[f"shape_{name}"] for row in rows) for name in ("friction", "torsional_friction", "rolling_friction")
+    )
+    return {
+        "condim": max(row["shape_contact_dim"] for row in rows),
+        "friction": (slide, slide, spin, roll, roll),
+        "solref": means["shape_reference"],
+        "solimp": means["shape_impedance"],
+        "margin": a.margin + b.margin,
+        "gap": a.gap + b.gap,
+    }
+
+
 def _write_explicit(writer: Writer) -> None:
+    shapes = writer.scene.elements.shapes
     for index, pair in enumerate(writer.scene.elements.contact_pairs):
         what = f"contact pair {pair.label!r}"
         ends = [writer.names.get(("shape", i)) for i in (pair.shape0, pair.shape1)]
         if None in ends:
             writer.notes.lose("contact pair", what, "one of its shapes could not be written")
             continue
+        own = {
+            "condim": pair.contact_dim,
+            "friction": pair.friction,
+            "solref": pair.reference,
+            "solimp": pair.impedance,
+            "margin": pair.margin,
+            "gap": pair.gap,
+        }
+        values = {name: value for name, value in own.items() if value is not None}
+        if len(values) < len(own):
+            left = ", ".join(name for name in own if name not in values)
+            reason = f"what it leaves to its shapes ({left}) is written as MuJoCo combines them"
+            writer.notes.rewrite("contact pair", what, reason)
         add(
             writer.section("contact"),
             "pair",
             name=None if pair.auto_label else writer.name("contact pair", pair.label, index),
             geom1=ends[0],
             geom2=ends[1],
-            condim=pair.contact_dim,
-            friction=pair.friction,
-            solref=pair.reference,
+            **(_combined(shapes[pair.shape0], shapes[pair.shape1]) | values),
             solreffriction=pair.friction_reference,
-            solimp=pair.impedance,
-            margin=pair.margin,
-            gap=pair.gap,
         )
         writer.notes.report.count("contact pairs")

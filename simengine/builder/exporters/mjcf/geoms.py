@@ -96,6 +96,8 @@ class Geoms:
             collides = False
         elif collides and shape.type == ShapeType.MESH:
             lose("collision with the triangles of a mesh", what, "MuJoCo collides its convex hull")
+        elif collides and shape.type == ShapeType.SDF:
+            lose("distance field", what, "written as the mesh of its surface, whose convex hull MuJoCo collides")
         inertia = "convex" if shape.type == ShapeType.CONVEX_HULL and _encloses(shape.mesh) else "exact"
         if shape.mesh.solid_problem and inertia == "exact":
             inertia = "shell"
@@ -175,7 +177,8 @@ def _mass(shape: Shape) -> dict:
     else:
         # MuJoCo's density of a shell is per area
         mass = {"density": shape.density * (1.0 if shape.thickness is None else shape.thickness)}
-    if shape.thickness is not None and shape.type not in (ShapeType.MESH, ShapeType.CONVEX_HULL, ShapeType.CONE):
+    meshes = (ShapeType.MESH, ShapeType.CONVEX_HULL, ShapeType.SDF, ShapeType.CONE)
+    if shape.thickness is not None and shape.type not in meshes:
         mass["shellinertia"] = True
     return mass
 

@@ -116,6 +116,8 @@ class LinkShapes:
         if shape.type == ShapeType.HEIGHTFIELD:
             self.notes.lose("height field", what, "written as the mesh of its surface")
             scale = None
+        elif shape.type == ShapeType.SDF:
+            self.notes.lose("distance field", what, "written as the mesh of its surface")
         elif shape.type == ShapeType.CONVEX_HULL and shape.collides:
             reason = 'written as its mesh; add_urdf(collision_meshes="hull") makes hulls of collisions'
             self.notes.rewrite("convex hull", what, reason)

@@ -81,6 +81,8 @@ class Shapes:
         mesh = define_mesh(self.writer.stage, path, points, counts, np.ascontiguousarray(corners, np.int32))
         if shape.type == ShapeType.HEIGHTFIELD:
             notes.lose("height field", what, "USD has none: written as the mesh of its surface")
+        elif shape.type == ShapeType.SDF:
+            notes.lose("distance field", what, "USD has none: written as the mesh of its surface")
         elif shape.type == ShapeType.CONVEX_HULL and not shape.collides:
             notes.rewrite("convex hull", what, "it only shows, so it is written as its mesh")
         if shape.collides:

@@ -68,27 +68,33 @@ class ConstraintBuilder:
                     self.scratch.add_shape_collision_filter_pair(shapes[id(one.geom)], shapes[id(other.geom)])
 
     def pairs(self) -> None:
-        """Explicit pairs; what they do not give comes from their geoms."""
+        """Explicit pairs. Of two with the same geoms, which in MuJoCo push together, the first is taken."""
+        seen = set()
         for pair in self.document.pairs:
             first, second = (self.found.index(reference) for reference in pair.geoms)
             if first == second:
                 raise pair.element.error("names one geom twice: name two")
+            if frozenset((first, second)) in seen:
+                self.notes.ignore("<pair>", pair.element, "another pair has the same two geoms")
+                continue
+            seen.add(frozenset((first, second)))
             index = self.scratch.add_contact_pair(first, second, label=pair.name, **self._pair(pair))
             self._place(self.scratch.contact_pairs[index].label, pair)
-            self.notes.keep("<pair>", pair.element, "the pair may touch; parameters of its own are not simulated yet")
 
     def _pair(self, pair: Pair) -> dict:
         reference, element = self.softness.reference, pair.element
         friction = pair.friction_reference
         if friction == (0.0, 0.0):  # MuJoCo's sign that it is as the normal direction's
             friction = None
+        if pair.margin < 0.0:
+            self.notes.note("warned", "margin", element, f"{pair.margin:g} is negative: taken as 0")
         return {
             "contact_dim": pair.dimension,
             "friction": pair.friction,
-            "reference": pair.reference and reference(pair.reference, element, "solref"),
+            "reference": reference(pair.reference, element, "solref"),
             "friction_reference": friction and reference(friction, element, "solreffriction"),
-            "impedance": pair.impedance and self.softness.impedance(pair.impedance, element, "solimp"),
-            "margin": None if pair.margin is None else max(pair.margin, 0.0),
+            "impedance": self.softness.impedance(pair.impedance, element, "solimp"),
+            "margin": max(pair.margin, 0.0),
             "gap": pair.gap,
         }
 

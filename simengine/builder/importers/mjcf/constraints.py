@@ -25,18 +25,19 @@ MEMBERS = {
 }
 """Kinds of members of a tuple, as MuJoCo calls them, and their kinds in ``names.KINDS``."""
 TEXT_MEMBERS = ("camera", "light", "texture", "skin", "flex", "plugin", "numeric", "text")
-PAIR_FRICTION = (1.0, 1.0, 0.005, 0.0001, 0.0001)
+PAIR_FRICTION, PAIR_DIMENSION = (1.0, 1.0, 0.005, 0.0001, 0.0001), 3
+"""MuJoCo's defaults of a pair."""
 
 
 def read_pair(values: Values) -> Pair:
-    """An explicit pair; what it does not give comes from its geoms."""
+    """An explicit pair; what it does not give has MuJoCo's default, whatever its geoms say."""
     geoms = tuple(Reference("geom", values.text(name)) for name in ("geom1", "geom2"))
-    dimension = values.whole("condim") if values.has("condim") else None
-    if dimension not in (None, *CONTACT_DIMENSIONS):
+    dimension = values.whole("condim") if values.has("condim") else PAIR_DIMENSION
+    if dimension not in CONTACT_DIMENSIONS:
         raise values.alone("condim").error(f"condim is {dimension}: it is one of 1, 3, 4, 6")
 
     def given(name: str, default: tuple, lowest: float = -1e300):
-        return values.numbers(name, len(default), default, least=1, lowest=lowest) if values.has(name) else None
+        return values.numbers(name, len(default), default, least=1, lowest=lowest) if values.has(name) else default
 
     return Pair(
         values.element,
@@ -47,8 +48,8 @@ def read_pair(values: Values) -> Pair:
         given("solref", DEFAULT_REFERENCE),
         given("solreffriction", (0.0, 0.0)),
         given("solimp", DEFAULT_IMPEDANCE),
-        values.number("margin") if values.has("margin") else None,
-        values.number("gap", lowest=0.0) if values.has("gap") else None,
+        values.number("margin") if values.has("margin") else 0.0,
+        values.number("gap", lowest=0.0) if values.has("gap") else 0.0,
     )
 
 

@@ -219,16 +219,16 @@ class Material(Node):
 
 @dataclass
 class Pair(Node):
-    """An explicit contact pair; None: from the two geoms. ``friction``: five numbers."""
+    """An explicit contact pair. ``friction``: five numbers; ``friction_reference`` (0, 0): as ``reference``."""
 
     geoms: tuple[Reference, Reference]
-    dimension: int | None
-    friction: tuple[float, ...] | None
-    reference: tuple | None
-    friction_reference: tuple | None
-    impedance: tuple | None
-    margin: float | None
-    gap: float | None
+    dimension: int
+    friction: tuple[float, ...]
+    reference: tuple
+    friction_reference: tuple
+    impedance: tuple
+    margin: float
+    gap: float
 
 
 @dataclass

@@ -12,7 +12,7 @@ from simengine.builder.importers.attributes import Attribute, AttributeTable, at
 APPEARANCE = "appearance only"
 DERIVED = "follows from the geometry itself"
 OTHER_ENGINE = "a setting of another engine's solver"
-NO_SDF = "distance fields are not simulated yet"
+NO_SDF = "the triangles collide; for a distance field use add_shape_sdf"
 NO_DRAG = "bodies have no drag of their own yet"
 
 PHYSICS = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 
 import mujoco
@@ -198,6 +199,42 @@ def test_the_same_shapes_touch_in_mujoco(seed, tmp_path):
         for i, k in zip(tables["pair_shape0"], tables["pair_shape1"], strict=True)
     }
     assert found == ours and len(ours) > 5
+
+
+@pytest.mark.parametrize("priority", [0, 2])
+def test_a_pair_has_what_mujoco_makes_of_its_geoms_where_it_says_nothing_itself(priority, tmp_path):
+    """The same geoms in touch by a pair, written from a filter or as such, and by MuJoCo's own rules."""
+    builder = sim.ModelBuilder()
+    parent, child = (builder.add_body(mass=1.0, inertia=(1.0, 1.0, 1.0)) for _ in range(2))
+    builder.add_joint_revolute(parent, child, collide_with_parent=True)
+    surfaces = (
+        sim.Material(friction=0.4, torsional=0.02, rolling=0.003, combine="mjcf", priority=priority),
+        sim.Material(friction=0.7, time_constant=0.05, damping_ratio=0.7, combine="mjcf", contact_dim=4),
+        sim.Material(friction=0.1, impedance=(0.5, 0.8, 0.02, 0.3, 3.0), combine="mjcf", contact_dim=1),
+    )
+    for body, material, margin in zip((parent, child, -1), surfaces, (0.01, 0.02, 0.03), strict=True):
+        builder.add_shape_sphere(body, 0.1, xform=(0.01 * body, 0, 0, 0, 0, 0, 1), material=material, margin=margin)
+    builder.shapes[1].mix = 3.0
+    builder.add_contact_pair(0, 2, label="told", friction=(0.2, 0.3, 0.0, 0.0, 0.0))
+    twin = Twin(builder, tmp_path)
+    assert [note.what for note in twin.report.rewritten].count("contact pair") == 1
+    text = (tmp_path / "out.xml").read_text(encoding="utf-8")
+    found = []
+    for words in (text, re.sub(r"<contact>.*</contact>", "", text, flags=re.DOTALL)):
+        model = mujoco.MjModel.from_xml_string(words)
+        model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_FILTERPARENT)
+        data = mujoco.MjData(model)
+        mujoco.mj_forward(model, data)
+        found.append({tuple(sorted((int(c.geom1), int(c.geom2)))): c for c in data.contact})
+    assert len(twin.mj.pair_dim) == 2 and sorted(found[0]) == sorted(found[1]) and len(found[0]) == 3
+    for pair, contact in found[0].items():
+        other = found[1][pair]
+        for name in ("solref", "solimp", "includemargin", "dim", "dist"):
+            np.testing.assert_allclose(
+                getattr(contact, name), getattr(other, name), rtol=1e-12, err_msg=f"{pair} {name}"
+            )
+        told = twin.mj.pair("told").geom1[0] in pair and twin.mj.pair("told").geom2[0] in pair
+        np.testing.assert_allclose(contact.friction[:2], (0.2, 0.3) if told else other.friction[:2])
 
 
 def test_height_fields_keep_their_heights(tmp_path):

@@ -104,4 +104,46 @@ def test_contact_parameters_are_on_the_shapes_and_the_pair(tmp_path):
     (pair,) = builder.contact_pairs
     assert (pair.label, pair.shape0, pair.shape1, pair.contact_dim) == ("p", 0, 1, 1)
     assert (pair.friction, pair.reference, pair.gap) == ((0.1, 0.2, 0.3, 0.4, 0.5), (0.1, 1.0), 0.3)
-    assert (pair.impedance, pair.margin) == (None, None)
+    assert (pair.impedance, pair.margin) == ((0.9, 0.95, 0.001, 0.5, 2.0), 0.0)  # not those of the geoms
+
+
+def test_contact_pairs_are_mujocos_with_its_defaults_whatever_the_geoms_say(tmp_path):
+    path = tmp_path / "scene.xml"
+    path.write_text(
+        '<mujoco><default><default class="d"><pair condim="1" margin=".05" friction=".6 .3"/></default></default>'
+        '<worldbody><geom name="a" type="plane" size="1 1 1" margin=".01" solref=".05 .7" condim="1"/>'
+        '<body><joint/><geom name="b" size=".1" gap=".2" friction=".3 .2 .1" solimp=".5 .6" margin=".03"/></body>'
+        '<body><joint/><geom name="c" size=".1"/></body></worldbody><contact><pair geom1="a" geom2="b"/>'
+        '<pair geom1="c" geom2="b" class="d"/><pair geom1="c" geom2="a" condim="3" friction=".2" solref="-300 -20"'
+        ' solimp=".7 .8" solreffriction=".04 .9" margin=".01" gap=".02"/></contact></mujoco>'
+    )
+    builder, report = read(path)
+    model = builder.finalize(device="cpu", precision="float64")
+    mj = mujoco.MjModel.from_xml_path(str(path))
+    assert report.read["contact pairs"] == 3 and not report.kept
+    theirs = [{int(a), int(b)} for a, b in zip(mj.pair_geom1, mj.pair_geom2, strict=True)]  # in an order of its own
+    ours = zip(model.contact_pair_shape0, model.contact_pair_shape1, strict=True)
+    order = [theirs.index({int(a), int(b)}) for a, b in ours]
+    for name, wanted in (
+        ("dim", mj.pair_dim),
+        ("friction", mj.pair_friction),
+        ("friction_reference", mj.pair_solreffriction),
+        ("impedance", mj.pair_solimp),
+        ("margin", mj.pair_margin),
+        ("gap", mj.pair_gap),
+    ):
+        np.testing.assert_allclose(getattr(model, f"contact_pair_{name}"), wanted[order], rtol=1e-15, err_msg=name)
+    np.testing.assert_allclose(model.contact_pair_reference[:2], mj.pair_solref[order][:2])
+    np.testing.assert_allclose(model.contact_pair_reference[2], (2 / 20, 20 / 2 / np.sqrt(300)))
+
+
+def test_of_two_pairs_of_the_same_geoms_the_first_is_taken(tmp_path):
+    path = tmp_path / "scene.xml"
+    path.write_text(
+        '<mujoco><worldbody><geom name="a" type="plane" size="1 1 1"/><body><joint/><geom name="b" size=".1"/></body>'
+        '</worldbody><contact><pair name="p" geom1="a" geom2="b"/><pair name="q" geom1="b" geom2="a"/></contact>'
+        "</mujoco>"
+    )
+    builder, report = read(path)
+    assert [pair.label for pair in builder.contact_pairs] == ["p"]
+    assert [(note.what, note.reason) for note in report.ignored] == [("<pair>", "another pair has the same two geoms")]

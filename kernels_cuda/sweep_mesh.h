@@ -1,0 +1,78 @@
+// A convex body and a surface of triangles that are followed along their way (continuous.h): each triangle by itself,
+// since a body may lie on one of them and run into another.
+#pragma once
+
+#include "collide_mesh.h"
+#include "continuous.h"
+
+// A body over a surface, at any time of a step.
+struct MovingSurface {
+    MeshShape surface;
+    Transform surface_pose;  // at the start
+    real base;
+    Convex body;
+    Transform pose;  // of the body, at the start
+    real radius;
+    real sunk;
+    const PairSweep* sweep;
+    int side;  // of the sweep's two bodies the surface's
+
+    SIM_FUNCTION BodyOverSurface at(real time) const {
+        const BodyMotion &own = sweep->body[side], &other = sweep->body[1 - side];
+        BodyOverSurface s = time > 0 ? body_over_surface(surface, moved_pose(own, surface_pose, time), base, body,
+                                                         moved_pose(other, pose, time), radius)
+                                     : body_over_surface(surface, surface_pose, base, body, pose, radius);
+        s.sunk = sunk;
+        return s;
+    }
+
+    // The box of all of the body's way, in the surface's own unscaled frame at the start.
+    SIM_FUNCTION MeshBox box(real reach) const {
+        const vec3 speed = sweep->body[1 - side].linear - sweep->body[side].linear;
+        const vec3 way = inverse_rotate(surface_pose.q, sweep->span * speed);
+        const real near = maximum(reach, sweep->margin + sweep->tolerance);
+        return body_box(at(0), multiply_add(sweep->span, sweep->turning, near), way);
+    }
+};
+
+// When the body touches triangle t, negative: not within the step. From either side: collide_triangle tells them apart.
+SIM_STAGE real touch_time(const MovingSurface& m, int t) {
+    PairSweep s = *m.sweep;
+    for (;;) {
+        const BodyOverSurface at = m.at(s.time);
+        const Triangle triangle = load_triangle(at.surface, t, at.origin);
+        if (dot(triangle.normal, triangle.normal) == 0) return -1;
+        const Convex face = triangle_body(at, triangle);
+        const ConvexPair pair = convex_pair(face, at.frame, at.body, at.pose, at.radius, at.radius);
+        const ConvexDistance d = convex_distance(pair, divide(s.reach(s.time), pair.unit));
+        if (d.far) return -1;
+        const vec3 outwards = rotate(at.frame.q, d.normal);
+        const SweepStep step = advance_sweep(s, pair.unit * d.distance, m.side == 0 ? outwards : -outwards);
+        if (step == SWEEP_TOUCHES) return s.time;
+        if (step == SWEEP_MISSES) return -1;
+    }
+}
+
+// Calls collide(s, t) for every triangle that the body may touch, with both where they touch on the way, or else where
+// they stand; `found` then takes contacts as of that time.
+template <class Collide>
+SIM_FUNCTION void sweep_surface(const MovingSurface& m, ContactReduction& found, Collide collide) {
+    const MeshBox box = m.box(found.reach);
+    const BodyOverSurface start = m.at(0);
+    const Transform frame = found.frame;
+    const real reach = found.reach;
+    visit_triangles(
+        m.surface, [&] { return box; },
+        [&](int t) {
+            const real time = touch_time(m, t);
+            if (!(time >= 0)) return collide(start, t);
+            found.reach = maximum(m.sweep->reach(time), reach);
+            found.time = maximum(time, SWEEP_START);
+            found.way = time * m.sweep->speed;
+            if (time > 0) found.frame = moved_pose(m.sweep->body[1 - m.side], frame, time);
+            collide(time > 0 ? m.at(time) : start, t);
+            found.reach = reach;
+            found.time = found.way = 0;
+            found.frame = frame;
+        });
+}

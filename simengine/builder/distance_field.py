@@ -1,0 +1,153 @@
+"""Distance fields as shapes: a grid of blocks on the host, and the mesh of its surface that carries it."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from simengine.builder.mesh_data import Mesh
+from simengine.collision.mesh import Mesh as QueryMesh
+from simengine.collision.sdf import BLOCK, NODES, SDF, Primitive
+from simengine.errors import CapacityError, ModelError
+
+MOST_NODES = 2**28
+"""Values that the fields of a model may hold at the nodes of their blocks."""
+
+
+@dataclass(frozen=True)
+class DistanceField:
+    """A grid as the model's ``mesh_field_*`` and ``field_*`` rows hold it, float64 on the host.
+
+    ``blocks`` (3 int) of 8 cells; ``origin`` (3,), the first node, and ``voxel`` in m; ``slope``: by how much the field
+    changes per m at most; ``inner`` (4,): the node at which it is least, and the value there; ``corner`` of the blocks;
+    ``slot`` of each block among the ``node`` (held, 9, 9, 9), -1 none.
+    """
+
+    blocks: tuple[int, int, int]
+    origin: np.ndarray
+    voxel: float
+    slope: float
+    inner: np.ndarray
+    corner: np.ndarray
+    slot: np.ndarray
+    node: np.ndarray
+
+    @classmethod
+    def of(cls, sdf: SDF, what: str) -> DistanceField:
+        """From an SDF. ModelError, naming ``what``, where it is not solid anywhere or leaves its grid."""
+        grid = sdf.grid()
+        corner, slot, node = (grid[name] for name in ("coarse", "slot", "values"))
+        if node.size > MOST_NODES:
+            raise CapacityError("use a larger voxel", buffer=what, needed=node.size, had=MOST_NODES)
+        corner, node, blocks = corner.astype(np.float64), node.astype(np.float64), sdf.blocks
+        if not (np.isfinite(corner).all() and np.isfinite(node).all()):
+            raise ModelError("the distance field holds numbers that are not finite", element=what)
+        if not len(node) or not (node < 0).any():
+            raise ModelError("the distance field is negative nowhere: there is nothing to touch", element=what)
+        if _edge(corner, slot, node, blocks).min() <= 0:
+            reason = "the distance field is solid at the edge of its grid; give the grid a margin round the surface"
+            raise ModelError(reason, element=what)
+        least = np.unravel_index(int(node.argmin()), node.shape)
+        block = np.flatnonzero(slot == least[0])[0]
+        first = np.array(np.unravel_index(block, blocks)) * BLOCK
+        inner = sdf.origin + sdf.voxel * (first + least[1:])
+        slope = _steepest(node) / sdf.voxel
+        return cls(blocks, sdf.origin, sdf.voxel, slope, np.append(inner, node[least]), corner, slot, node)
+
+    @property
+    def inradius(self) -> float:
+        """Radius (m) of a ball about the shape's origin that the solid holds, by the nodes of its blocks."""
+        held = np.flatnonzero(self.slot >= 0)
+        first = np.stack(np.unravel_index(held, self.blocks), axis=1)[:, None, None, None] * BLOCK
+        steps = np.arange(NODES)
+        place = self.origin + self.voxel * (first + np.stack(np.meshgrid(steps, steps, steps, indexing="ij"), axis=-1))
+        found = (-self.node / max(self.slope, 1.0) - np.linalg.norm(place, axis=-1)).max()
+        corners = np.indices([count + 1 for count in self.blocks]).reshape(3, -1).T * BLOCK * self.voxel + self.origin
+        found = max(found, (-self.corner / max(self.slope, 1.0) - np.linalg.norm(corners, axis=1)).max())
+        return max(float(found), 0.0)
+
+
+def _edge(corner, slot, node, blocks) -> np.ndarray:
+    """All values on the outside of the grid."""
+    corner = corner.reshape([count + 1 for count in blocks])
+    values = [corner[[0, -1]].ravel(), corner[:, [0, -1]].ravel(), corner[:, :, [0, -1]].ravel()]
+    slot = slot.reshape(blocks)
+    for axis in range(3):
+        for block, face in ((0, 0), (blocks[axis] - 1, NODES - 1)):
+            held = np.take(slot, block, axis=axis)
+            values.append(np.take(node[held[held >= 0]], face, axis=axis + 1).ravel())
+    return np.concatenate(values)
+
+
+def _steepest(node: np.ndarray) -> float:
+    """The largest slope of the interpolant in any cell, per cell.
+
+    Its square is convex along each axis of the grid, so it is largest at a corner, where the slope is made of the
+    differences along the three edges there.
+    """
+    low, high = slice(0, -1), slice(1, None)
+    along = [np.diff(node, axis=axis) ** 2 for axis in (1, 2, 3)]
+    most = 0.0
+    for x, y, z in itertools.product((low, high), repeat=3):
+        squared = along[0][:, :, y, z] + along[1][:, x, :, z] + along[2][:, x, y, :]
+        most = max(most, float(squared.max()))
+    return max(math.sqrt(most), 1e-3)
+
+
+class FieldMesh(Mesh):
+    """The surface of a distance field, which it carries as ``field``: two are equal where the fields are."""
+
+    def __init__(self, vertices, triangles, label: str, field: DistanceField):
+        super().__init__(vertices, triangles, label)
+        self.field = field
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A hash of the field, from which all else follows."""
+        content, field = hashlib.blake2b(digest_size=16), self.field
+        for part in (field.blocks, field.voxel, field.origin, field.corner, field.slot, field.node):
+            content.update(np.ascontiguousarray(part).tobytes())
+        return content.digest()
+
+
+def field_mesh(sdf, voxel: float | None, label: str) -> FieldMesh:
+    """The surface of ``sdf``: an SDF; with ``voxel`` (m) also a primitive of ``SDF.sphere`` and its like, a Mesh, or
+    (vertices, triangles), of which the field is made on the CPU. Raises ModelError where that is no solid."""
+    what = f"distance field {label!r}"
+    field = DistanceField.of(_as_sdf(sdf, voxel, what), what)
+    block_of = np.flatnonzero(field.slot >= 0).astype(np.int32)
+    arrays = (field.corner, field.slot, block_of, field.node)
+    vertices, faces = SDF(field.origin, field.voxel, field.blocks, math.inf, *arrays).marching_cubes()
+    if not len(faces):
+        raise ModelError("the distance field has no surface: no cell of its grid is crossed", element=what)
+    return FieldMesh(vertices, faces, label, field)
+
+
+def _as_sdf(sdf, voxel: float | None, what: str) -> SDF:
+    if isinstance(sdf, SDF):
+        if voxel is not None:
+            raise ModelError("is a grid already, with a voxel of its own; leave out voxel", element=what)
+        return sdf
+    if voxel is None:
+        reason = "must be made of voxels: give an SDF, or a primitive or mesh and the size of a voxel (voxel=, in m)"
+        raise ModelError(reason, element=what)
+    if isinstance(sdf, Primitive):
+        return sdf.to_grid(voxel, precision="float64", device="cpu")
+    mesh = sdf if isinstance(sdf, Mesh | QueryMesh) else Mesh(*_two_arrays(sdf, what), what)
+    if isinstance(mesh, Mesh):
+        mesh = QueryMesh(mesh.vertices, mesh.triangles, precision="float64", device="cpu")
+    return SDF.from_mesh(mesh, voxel)
+
+
+def _two_arrays(given, what: str):
+    try:
+        vertices, triangles = given
+    except (TypeError, ValueError):
+        kind = type(given).__name__
+        raise ModelError(f"is a {kind}; give an SDF, a Mesh, or (vertices, triangles)", element=what) from None
+    return vertices, triangles

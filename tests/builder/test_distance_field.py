@@ -1,0 +1,173 @@
+"""Distance fields as shapes of a builder: mass, storage, rays, files, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import simengine as sim
+from simengine.builder.distance_field import DistanceField, field_mesh
+from simengine.builder.mesh_data import Mesh
+from simengine.collision import SDF
+from simengine.enums import ShapeType
+from simengine.errors import AssetError, ModelError
+
+GIVEN = dict(mass=1, inertia=(1, 1, 1))
+
+
+@pytest.fixture(scope="module")
+def fields():
+    made = {"box": SDF.box(0.2, 0.3, 0.1), "ring": SDF.torus(0.25, 0.08)}
+    return {name: one.to_grid(0.04, precision="float64", device="cpu") for name, one in made.items()}
+
+
+def contacts_between(model):
+    contacts = model.contacts()
+    sim.collide(model, model.state(), contacts)
+    names = ("shape0", "shape1", "feature", "point0", "point1", "normal", "distance")
+    return {name: np.asarray(getattr(contacts, name))[: contacts.count[0]] for name in names}
+
+
+def test_the_slope_bounds_every_difference_and_the_balls_are_inside():
+    """Against samples of the interpolant itself."""
+    sdf = SDF.torus(0.25, 0.08).to_grid(0.04, precision="float64", device="cpu")
+    field = DistanceField.of(sdf, "ring")
+    points = np.random.default_rng(0).uniform(-0.33, 0.33, (20000, 3)) * [1, 1, 0.3]
+    near = np.abs(sdf.sample(points)) < 0.06
+    assert np.linalg.norm(sdf.gradient(points[near]), axis=1).max() <= field.slope + 1e-9 < 1.8
+    assert sdf.sample(field.inner[None, :3])[0] == field.inner[3] < -0.06
+    assert field.inradius == 0  # the middle of the ring is empty
+    # the corner of the cell at the middle of a ball has slopes of 1 along all three edges
+    moved = SDF.sphere(0.2).to_grid(0.04, sparse=False, precision="float64", device="cpu")
+    ball = DistanceField.of(moved, "ball")
+    assert np.isclose(ball.slope, np.sqrt(3)) and np.isclose(ball.inradius, 0.2 / np.sqrt(3))
+
+
+def test_the_surface_lies_on_the_field_and_closes(fields):
+    mesh = field_mesh(fields["ring"], None, "ring")
+    assert mesh.solid_problem == ""
+    assert np.abs(fields["ring"].sample(mesh.vertices)).max() < 1e-12
+    other = field_mesh(fields["box"], None, "ring")
+    assert (
+        mesh == field_mesh(fields["ring"], None, "another label")
+        and mesh != other
+        and mesh != Mesh(mesh.vertices, mesh.triangles)
+    )
+
+
+def test_mass_and_inertia_are_those_of_the_solid():
+    """Of a ball of 0.1 m to what its surface is off at voxels of 5 mm, about (voxel / radius)^2 / 4."""
+    builder = sim.ModelBuilder()
+    builder.add_shape_sdf(builder.add_body(), SDF.sphere(0.1), voxel=0.005, density=500)
+    model = builder.finalize(device="cpu", precision="float64")
+    mass = 500 * 4 / 3 * np.pi * 1e-3
+    assert np.isclose(model.body_mass[0], mass, rtol=3e-3)
+    assert np.allclose(model.body_inertia[0], 0.4 * mass * 1e-2 * np.eye(3), rtol=5e-3, atol=1e-6)
+
+
+def test_a_field_is_stored_once_and_survives_a_file(fields, tmp_path):
+    template = sim.ModelBuilder()
+    for x in (0, 2):
+        template.add_shape_sdf(template.add_body(xform=(x, 0, 0.105, 0, 0, 0, 1), **GIVEN), fields["box"])
+    builder = sim.ModelBuilder()
+    builder.replicate(template, 3)
+    builder.add_shape_sdf(-1, fields["ring"])
+    builder.add_ground_plane()
+    model = builder.finalize(device="cpu")
+    assert model.mesh_count == 2 and (model.mesh_field_blocks > 0).all()
+    model.save(tmp_path / "model.npz")
+    loaded = sim.Model.load(tmp_path / "model.npz", device="cpu")
+    one, other = contacts_between(model), contacts_between(loaded)
+    assert len(one["feature"]) > 4 and all(one[name].tobytes() == other[name].tobytes() for name in one)
+
+
+def test_rays_meet_the_surface_of_the_field():
+    builder = sim.ModelBuilder()
+    builder.add_shape_sdf(-1, SDF.sphere(0.2), voxel=0.02)
+    model = builder.finalize(device="cpu", precision="float64")
+    origins = [(x, 0.03, 1) for x in np.linspace(-0.15, 0.15, 7)]
+    caster = sim.sensors.RayCaster(model, directions=[(0, 0, -1)] * 7, origins=origins)
+    hits = caster.cast(model.state())
+    expected = 1 - np.sqrt(0.04 - np.array(origins)[:, 0] ** 2 - 0.03**2)
+    assert np.abs(hits.distance[0] - expected).max() < 2e-3  # voxel^2 / (4 radius), slanted
+    assert (hits.shape[0] == 0).all()
+
+
+@pytest.mark.parametrize(("sdf", "voxel", "message"), [
+    (SDF.box(0.1, 0.1, 0.1), None, "voxel="),
+    (SDF.box(0.1, 0.1, 0.1), 0.0, "voxel"),
+    (SDF.box(0.1, 0.1, 0.1), np.nan, "voxel"),
+    (SDF.plane(), 0.1, "bounds"),
+    (None, 0.1, "NoneType"),
+    ((np.zeros((0, 3)), np.zeros((0, 3), int)), 0.1, "one row"),
+    (Mesh([[0, 0, 0], [1, 0, 0], [0, np.inf, 0]][:2] + [[0, 1, 0]], [[0, 1, 2]]), 0.1, "negative nowhere"),
+])  # fmt: skip
+def test_what_is_no_solid_is_refused(sdf, voxel, message):
+    builder = sim.ModelBuilder()
+    with pytest.raises(ModelError, match=message):
+        builder.add_shape_sdf(-1, sdf, voxel=voxel)
+    assert not builder.shapes
+
+
+def from_values(function, sparse=False) -> SDF:
+    return SDF.from_function(function, [-0.2] * 3, [0.2] * 3, 0.05, sparse=sparse, precision="float64", device="cpu")
+
+
+def test_fields_that_are_empty_leave_their_grid_or_hold_nan_are_refused():
+    builder = sim.ModelBuilder()
+    for function, message in (
+        (lambda p: np.ones(len(p)), "negative nowhere"),
+        (lambda p: p[:, 2], "edge of its grid"),
+        (lambda p: -np.ones(len(p)), "edge of its grid"),
+    ):
+        with pytest.raises(ModelError, match=message):
+            builder.add_shape_sdf(-1, from_values(function))
+    with pytest.raises(ModelError, match="distance"):
+        from_values(lambda p: np.full(len(p), np.nan))
+    with pytest.raises(ModelError, match="voxel of its own"):
+        builder.add_shape_sdf(-1, from_values(lambda p: np.linalg.norm(p, axis=1) - 0.1), voxel=0.1)
+
+
+def test_a_model_whose_field_does_not_fit_its_grid_is_refused(fields, tmp_path):
+    builder = sim.ModelBuilder()
+    builder.add_shape_sdf(-1, fields["box"])
+    builder.add_shape_sphere(builder.add_body(), 0.1)
+    model = builder.finalize(device="cpu")
+    path = tmp_path / "model.npz"
+    model.save(path)
+    with np.load(path) as file:
+        arrays = dict(file)
+    for name, value in (("mesh_field_blocks", 1), ("field_slot", len(model.field_node)), ("mesh_field_voxel", 0)):
+        spoilt = arrays | {f"model.{name}": arrays[f"model.{name}"] + value if value else arrays[f"model.{name}"] * 0}
+        np.savez(path, **spoilt)
+        with pytest.raises(AssetError, match=name):
+            sim.Model.load(path, device="cpu")
+
+
+@pytest.mark.parametrize("kind", ["urdf", "mjcf", "usd"])
+def test_files_get_the_mesh_of_the_surface_and_say_so(kind, fields, tmp_path):
+    builder = sim.ModelBuilder()
+    builder.add_shape_sdf(builder.add_body(label="ring"), fields["ring"], density=300)
+    path = tmp_path / {"urdf": "a.urdf", "mjcf": "a.xml", "usd": "a.usda"}[kind]
+    with pytest.warns(UserWarning, match="distance field"):
+        getattr(sim, f"export_{kind}")(builder, path)
+    back = sim.ModelBuilder()
+    getattr(back, f"add_{kind}")(path)
+    assert back.shapes[0].type in (ShapeType.MESH, ShapeType.CONVEX_HULL)
+    masses = [np.asarray(one.finalize(device="cpu").body_mass)[0] for one in (builder, back)]
+    assert np.isclose(masses[0], masses[1], rtol=1e-5)
+
+
+def test_bounds_hold_the_field_wherever_it_stands(fields):
+    builder = sim.ModelBuilder()
+    q = sim.quat_from_euler((0.4, 0.5, 0.6), order="xyz")
+    builder.add_shape_sdf(-1, fields["ring"], xform=sim.transform((1, 2, 3), q))
+    model = builder.finalize(device="cpu", precision="float64")
+    lower, upper = sim.collision.shape_bounds(model, model.state())
+    random = np.random.default_rng(1).uniform(-0.4, 0.4, (50000, 3))
+    inside = random[fields["ring"].sample(random) < 0]
+    from simengine.builder.frames import rotation_matrix
+
+    placed = inside @ rotation_matrix(q).T + [1, 2, 3]
+    assert (placed >= lower[0]).all() and (placed <= upper[0]).all()
+    assert (placed.min(axis=0) - lower[0] < 0.06).all() and (upper[0] - placed.max(axis=0) < 0.06).all()

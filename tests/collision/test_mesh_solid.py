@@ -1,0 +1,147 @@
+"""Closed meshes push out what they hold wholly inside, by the nearest way; open and inverted ones do not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import simengine as sim
+from simengine.builder.frames import rotation_matrix
+from simengine.builder.mesh_data import Mesh, convex_hull
+from simengine.runtime.modes import emulated_lanes
+from tests.collision.collision_pairs import random_rotations, unit
+from tests.collision.test_collide_convex import CORNERS
+
+HALF = np.array([0.5, 0.4, 0.3])
+BLOCK = convex_hull(CORNERS * HALF)
+SMALL = {
+    "sphere": (0.05,),
+    "capsule": (0.03, 0.04),
+    "ellipsoid": (0.05, 0.03, 0.04),
+    "cylinder": (0.03, 0.04),
+    "box": (0.03, 0.04, 0.02),
+    "cone": (0.03, 0.04),
+    "convex_hull": (unit(np.random.default_rng(0).normal(size=(20, 3))) * 0.05,),
+    "mesh": (convex_hull(unit(np.random.default_rng(0).normal(size=(20, 3))) * 0.05),),
+}
+GIVEN = dict(mass=1, inertia=(1, 1, 1))
+
+
+def contacts_of(outer: Mesh, kind: str, pose, precision="float64", first=True, **options):
+    """Distances and normals, towards the small body, of its contacts with a mesh, added ``first`` or after it."""
+    builder = sim.ModelBuilder()
+    body = builder.add_body(xform=tuple(pose), **GIVEN)
+
+    def add_small():
+        getattr(builder, f"add_shape_{kind}")(body, *SMALL[kind])
+
+    if not first:
+        add_small()
+    builder.add_shape_mesh(-1, outer, **options)
+    if first:
+        add_small()
+    model = builder.finalize(device="cpu", precision=precision)
+    contacts = model.contacts()
+    sim.collide(model, model.state(), contacts)
+    n = contacts.count[0]
+    small = 1 if first else 0
+    side = np.where(contacts.shape1[:n] == small, 1, -1)[:, None]
+    return contacts.distance[:n], side * contacts.normal[:n]
+
+
+def lowest(kind: str, pose, normal) -> float:
+    """How far the body reaches against a direction, from the origin of its frame, by its own support function."""
+    d = -rotation_matrix(pose[3:]).T @ normal
+    size = SMALL[kind]
+    if kind == "sphere":
+        return size[0]
+    if kind == "capsule":
+        return size[0] + size[1] * abs(d[2])
+    if kind == "ellipsoid":
+        return np.linalg.norm(np.array(size) * d)
+    if kind == "box":
+        return float(np.abs(d) @ size)
+    if kind == "cylinder":
+        return size[0] * np.hypot(d[0], d[1]) + size[1] * abs(d[2])
+    if kind == "cone":
+        return max(size[1] * d[2], size[0] * np.hypot(d[0], d[1]) - size[1] * d[2])
+    points = SMALL[kind][0]
+    return float((getattr(points, "vertices", points) @ d).max())
+
+
+@pytest.mark.parametrize("kind", SMALL)
+@pytest.mark.parametrize("first", [True, False])
+def test_what_a_mesh_holds_is_pushed_out_by_the_nearest_way(kind, first):
+    """Of one contact; along the normal of the face nearest to the middle (of a hull or a mesh: to a vertex), as deep as
+    the body's furthest point."""
+    random = np.random.default_rng(1)
+    for q in random_rotations(random, 6):
+        place = random.uniform(-0.15, 0.15, 3)
+        pose = np.array([*place, *q])
+        distance, normal = contacts_of(BLOCK, kind, pose, first=first)
+        assert len(distance) == 1
+        n = normal[0]
+        axis = int(np.abs(n).argmax())
+        assert np.abs(np.abs(n) - np.eye(3)[axis]).max() < 1e-9
+        face = HALF[axis] - np.sign(n[axis]) * place[axis]
+        assert abs(distance[0] + face + lowest(kind, pose, n)) < 1e-9
+        margins = np.concatenate([HALF - place, HALF + place])
+        assert face < margins.min() + (0.11 if kind in ("convex_hull", "mesh") else 1e-9)
+
+
+def test_a_cavity_an_inverted_and_an_open_mesh_hold_nothing():
+    shell = Mesh(np.concatenate([BLOCK.vertices, 0.9 * BLOCK.vertices]),
+                 np.concatenate([BLOCK.triangles, BLOCK.triangles[:, ::-1] + len(BLOCK.vertices)]))  # fmt: skip
+    inverted = Mesh(BLOCK.vertices, BLOCK.triangles[:, ::-1])
+    lid_off = Mesh(BLOCK.vertices, BLOCK.triangles[1:])
+    for mesh in (shell, inverted, lid_off):
+        assert len(contacts_of(mesh, "sphere", (0.1, 0, 0, 0, 0, 0, 1))[0]) == 0
+    assert len(contacts_of(BLOCK, "sphere", (0.1, 0, 0, 0, 0, 0, 1))[0]) == 1
+    mirrored = contacts_of(BLOCK, "sphere", (0.1, 0, 0, 0, 0, 0, 1), scale=(-1, 1, 1))
+    assert len(mirrored[0]) == 1 and np.isclose(mirrored[0][0], -0.35)
+
+
+def test_a_body_outside_within_the_bounds_is_not_touched():
+    """In the notch of an L, near and far from its edges."""
+    outline = np.array([[0, 0], [1, 0], [1, 0.3], [0.3, 0.3], [0.3, 1], [0, 1]], float)
+    low, high = (np.column_stack([outline, np.full(6, z)]) for z in (-0.2, 0.2))
+    cap = np.array([[0, 1, 2], [0, 2, 3], [0, 3, 4], [0, 4, 5]])
+    sides = [[i, (i + 1) % 6, (i + 1) % 6 + 6] for i in range(6)] + [[i, (i + 1) % 6 + 6, i + 6] for i in range(6)]
+    notch = Mesh(np.concatenate([low, high]), np.concatenate([cap[:, ::-1], cap + 6, sides]))
+    assert not notch.solid_problem
+    random = np.random.default_rng(2)
+    for place in random.uniform(0.36, 0.94, (20, 2)):
+        assert len(contacts_of(notch, "sphere", (*place, 0, 0, 0, 0, 1))[0]) == 0
+    held = contacts_of(notch, "sphere", (0.16, 0.14, 0, 0, 0, 0, 1))
+    assert np.isclose(held[0][0], -0.19) and np.allclose(held[1][0], [0, -1, 0])
+
+
+@pytest.mark.parametrize("kind", ["sphere", "box", "mesh"])
+def test_a_body_that_starts_inside_leaves_and_rests_on_top(kind):
+    builder = sim.ModelBuilder()
+    builder.add_shape_mesh(-1, BLOCK)
+    body = builder.add_body(xform=(0.05, 0.02, 0.22, 0, 0, 0, 1))
+    getattr(builder, f"add_shape_{kind}")(body, *SMALL[kind])
+    model = builder.finalize(device="cpu", precision="float64")
+    solver, state, after, control = sim.solvers.Featherstone(model), model.state(), model.state(), model.control()
+    for _ in range(600):
+        solver.step(state, after, control, None, 0.002)
+        state, after = after, state
+    assert state.body_q[0, 2] > 0.3 or np.abs(state.body_q[0, :2]).max() > 0.4  # above it, or thrown off its side
+
+
+@pytest.mark.parametrize("lanes", [1, 4, 32])
+def test_bits_do_not_depend_on_lanes(lanes, precision):
+    builder = sim.ModelBuilder()
+    builder.add_shape_mesh(-1, BLOCK)
+    for number, (kind, q) in enumerate(zip(SMALL, random_rotations(np.random.default_rng(3), len(SMALL)), strict=True)):
+        body = builder.add_body(xform=(0.1 * number - 0.35, 0.05, -0.05, *q), **GIVEN)
+        getattr(builder, f"add_shape_{kind}")(body, *SMALL[kind], collision_group=number)
+    model = builder.finalize(device="cpu", precision=precision)
+    plain, other = model.contacts(), model.contacts()
+    sim.collide(model, model.state(), plain)
+    with emulated_lanes(lanes, 1, poison=True):
+        sim.collide(model, model.state(), other)
+    assert plain.count[0] == len(SMALL)
+    for name in ("count", "feature", "point0", "point1", "normal", "tangent", "distance"):
+        assert getattr(plain, name).tobytes() == getattr(other, name).tobytes()
