@@ -38,7 +38,8 @@ def captured(call):
     call()
     with wp.ScopedCapture() as capture:
         call()
-    return lambda: wp.capture_launch(capture.graph)
+    # the graph knows the addresses of the arrays alone: what holds them must live as long
+    return lambda held=call: wp.capture_launch(capture.graph)
 
 
 def mesh(vertices: np.ndarray, faces: np.ndarray, constructor: str) -> wp.Mesh:

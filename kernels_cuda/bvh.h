@@ -358,6 +358,9 @@ struct BvhTogether {
     // of the lanes' keys, perhaps rounded
     SIM_INLINE real least(real key) {
 #if defined(SIM_GPU) && SIM_LANES == 32 && __CUDA_ARCH__ >= 800
+#ifdef SIM_DOUBLE
+        key = smaller_number(key, real(3e38));  // no infinity: ascending_slots would make it a NaN
+#endif
         return from_bits(unsigned(__reduce_min_sync(0xffffffffu, int(bits_of(float(key))))));
 #else
         return -lanes.max_over(lanes.count(), [&](int) { return -key; });

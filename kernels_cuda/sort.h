@@ -75,13 +75,25 @@ struct SortStage {
           shift(counts + SORT_WARPS * SORT_DIGITS) {}
 };
 
+// The lanes of the warp with the same digit as this one, by a vote on each of its bits: __match_any_sync says the same,
+// at the pace of one lane after the other.
+SIM_INLINE unsigned lanes_alike(int digit, bool inside) {
+    unsigned same = __ballot_sync(0xffffffffu, inside) ^ (unsigned(inside) - 1u);
+#pragma unroll
+    for (int bit = 0; bit < SORT_BITS; ++bit) {
+        const unsigned own = unsigned(digit >> bit) & 1u;
+        same &= __ballot_sync(0xffffffffu, own) ^ (own - 1u);
+    }
+    return same;
+}
+
 // How many keys of the same digit come before each of this lane's in its warp's part of the chunk, HELD rows of 32 keys
 // one after the other; the keys are added to the warp's counts. All lanes of the warp call it; digit -1: no key.
 template <class Digit>
 SIM_INLINE void sort_ranks(Digit digit, int* counts, int (&rank)[HELD]) {
     const unsigned lane = threadIdx.x % 32u, lower = (1u << lane) - 1u;
     unsigned same[HELD];
-    HELD_LOOP(h) same[h] = __match_any_sync(0xffffffffu, digit(h));
+    HELD_LOOP(h) same[h] = lanes_alike(digit(h), digit(h) >= 0);
     HELD_LOOP(h) {
         const int count = digit(h) >= 0 ? counts[digit(h)] : 0;
         rank[h] = count + __popc(same[h] & lower);

@@ -18,9 +18,6 @@ NODE_LANES = 8
 PACK_TILE = 32
 """Primitives that a group of lanes packs, as in bvh_pack.h; and those of a node at most."""
 
-FEW_TILES = 8, 128
-"""From and to how many tiles of a stage a GPU works all at once, each as long as it takes."""
-
 REFIT_BLOCK = 128
 """Threads of a block that packs or refits on a GPU: a block holds its memory until its last group is done."""
 
@@ -42,31 +39,25 @@ WORTH_SORTING, QUERY_BITS = 4096, 7
 class Plan:
     """The tiles of every stage of a build: whole trees by their sizes, known before anything runs.
 
-    ``stages``: for each an array (tiles, 6) of int32, as bvh_build.cu reads it. ``quarterings``: how often clusters
-    were quartered before each. ``nodes``: binary nodes in all, primitives included.
+    ``stages``: for each an array (tiles, 6) of int32, as bvh_build.cu reads it; each quarters the clusters. ``nodes``:
+    binary nodes in all, primitives included.
     """
 
     def __init__(self, sizes: np.ndarray):
         self.stages: list[np.ndarray] = []
-        self.quarterings: list[int] = []
         self.nodes = int(sizes.sum())
         trees = np.flatnonzero(sizes)
         left = sizes[trees].astype(np.int64)
-        done = most = 0
+        most = 0
         while len(trees):
-            # stages of few tiles cost what a launch does: they quarter twice, unless most clusters are at ends of tiles
-            tiles = int((-(-left // TILE)).sum())
-            times = 2 if self.stages and FEW_TILES[0] <= tiles <= FEW_TILES[1] else 1
-            table, left, ended = self._stage(trees, left, 4**times)
+            table, left, ended = self._stage(trees, left)
+            most = max(most, len(self.stages) + _quarterings(int(table[table[:, 5] >= 0, 1].max(initial=1))))
             self.stages.append(table)
-            self.quarterings.append(done)
-            most = max(most, done + _quarterings(int(table[table[:, 5] >= 0, 1].max(initial=1))))
-            done += times
             trees, left = trees[~ended], left[~ended]
         if LEVELS * most > STACK:
             raise CapacityError("a tree would be deeper than walks allow", buffer="bvh", needed=most, had=18)
 
-    def _stage(self, trees, left, divisor: int):
+    def _stage(self, trees, left):
         tiles = -(-left // TILE)
         of_tree = np.repeat(np.arange(len(trees)), tiles)
         number = np.arange(len(of_tree)) - np.repeat(np.cumsum(tiles) - tiles, tiles)
@@ -75,7 +66,7 @@ class Plan:
         table[:, 0] = starts[of_tree] + number * TILE
         table[:, 1] = np.minimum(left[of_tree] - number * TILE, TILE)
         last = tiles[of_tree] == 1
-        table[:, 2] = np.where(last, 1, -(-table[:, 1] // divisor))
+        table[:, 2] = np.where(last, 1, -(-table[:, 1] // 4))
         # clusters of trees that end here come last, so that the others stand side by side in the next stage
         results = np.where(last, 0, table[:, 2])
         table[:, 3] = np.cumsum(results) - results
@@ -183,7 +174,7 @@ class BoxTrees:
         binary = {"children": children, "boxes": boxes, "marks": marks}
         scratch = (TILE + 4) * (7 * self.dtype.itemsize + 2 * 4) + 3 * TILE  # TileMemory
         clusters = None
-        for table, quarterings in zip(self._plan.stages, self._plan.quarterings, strict=True):
+        for quarterings, table in enumerate(self._plan.stages):
             results = device.empty(int(table[:, 2].sum()), np.int32)
             arguments = {"tiles": len(table), "quarterings": quarterings, "tile": device.asarray(table)}
             arguments |= {"clusters": clusters, "clusters_out": results, "binary_root": binary_root, "infos": infos}

@@ -93,9 +93,17 @@ def _mass_matrix(scratch) -> np.ndarray:
     """(dofs, dofs) at the initial coordinates, with the armatures of fixed tendons (J^T a J)."""
     from simengine.dynamics import eval_mass_matrix
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the user's own finalize says it again
-        model = scratch.finalize(device="cpu", precision="float64")
+    collides = [shape.collides for shape in scratch.shapes]
+    paired = {index for pair in scratch.contact_pairs for index in (pair.shape0, pair.shape1)}
+    try:
+        for index, shape in enumerate(scratch.shapes):  # trees and hulls are of no use here
+            shape.collides = index in paired
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the user's own finalize says it again
+            model = scratch.finalize(device="cpu", precision="float64")
+    finally:
+        for shape, given in zip(scratch.shapes, collides, strict=True):
+            shape.collides = given
     result = np.array(eval_mass_matrix(model, model.state()))[0]
     starts = np.cumsum([0, *(len(joint.dofs) for joint in scratch.joints)])
     for tendon in scratch.tendons:
