@@ -15,7 +15,7 @@ def main(device=None) -> sim.State:
     state, next_state = model.state(), model.state()
     control, contacts = model.control(), model.contacts()
     for _ in range(600):
-        sim.collide(model, state, contacts)
+        sim.collide(model, state, contacts, dt=1 / 600)
         solver.step(state, next_state, control, contacts, dt=1 / 600)
         state, next_state = next_state, state
     solver.check(state)

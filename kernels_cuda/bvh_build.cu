@@ -2,9 +2,10 @@
 //
 // 1. Primitives of each tree are sorted by the Morton code of their centres.
 // 2. Neighbours in that order are merged into a binary tree (bvh_merge.h). A group of lanes takes a tile of clusters
-//    and merges until a quarter is left; these are the clusters of the next stage. So all sizes are known beforehand, and depth is bounded: within a quartering a cluster grows by at most 4 levels.
-//    (One that has, has at least 5 of the tile's m clusters; there are at most m/5 such, less than the quarter that
-//    stays, so some other pair can always merge: where none is within the window, the window is doubled.)
+//    and merges until a quarter is left; these are the clusters of the next stage. So all sizes are known beforehand,
+//    and depth is bounded: within a quartering a cluster grows by at most 4 levels. (One that has, has at least 5 of
+//    the tile's m clusters; there are at most m/5 such, less than the quarter that stays, so some other pair can always
+//    merge: where none is within the window, the window is doubled.)
 // 3. Subtrees of up to 4 primitives become leaves; going up, the open slots of two children are joined while they are
 //    at most 8, else the child with more of them becomes a node of its own.
 // 4. The numbers of primitives are packed in the order of the leaves (bvh_pack.h), and boxes made of them bottom-up:

@@ -156,14 +156,14 @@ SIM_STAGE void collide_other_pair(const ModelView& model, int routine, int shape
             found.begin(a.pose, radius0, reach);
             collide_body(mesh_shape(model, shape1), b.pose, 0, convex_of(model, shape0), a.pose, radius0, 1, found,
                          write.sweep);
-            if (!write.sweep) push_out_body(mesh_shape(model, shape1), b.pose, convex_of(model, shape0), a.pose, found);
+            push_out_body(mesh_shape(model, shape1), b.pose, convex_of(model, shape0), a.pose, found);
             return write_reduced(found, radius0, false, write);
         case PAIR_HEIGHTFIELD_MESH:
         case PAIR_MESH_MESH:
             found.begin(b.pose, radius1, reach);
             collide_surfaces(mesh_shape(model, shape0), a.pose, radius0, field_base(model, shape0),
                              mesh_shape(model, shape1), b.pose, radius1, found, write.sweep);
-            if (!write.sweep && routine == PAIR_MESH_MESH)
+            if (routine == PAIR_MESH_MESH)
                 push_out_meshes(mesh_shape(model, shape0), a.pose, mesh_shape(model, shape1), b.pose, found);
             return write_reduced(found, radius1, true, write);
         default: return;

@@ -128,7 +128,7 @@ SIM_STAGE void collide_field_patch(FieldContacts& to, const MeshShape& surface, 
     auto take = [&](FieldMinimum m) {
         vec3 normal = contact_normal(to.f, patch, at, m);
         settle_on_support(to.f, body, at, m, normal);
-        to.take(FIELD_LEAST | (number & 0x3fff) << 13 | m.code, m.point, m.value, normal);
+        to.take(FIELD_LEAST | (number & 0xffff) << 13 | m.code, m.point, m.value, normal);
         if (!(m.value < least.value)) return;
         least = m;
         n = normal;
@@ -215,7 +215,7 @@ SIM_STAGE void collide_surface_field(const MeshShape& other, const Transform& po
         const Triangle triangle = load_triangle(other, t, zero_vec3());
         if (is_zero(triangle.normal)) return;
         const Patch patch = {PATCH_TRIANGLE, 0, {triangle.corner[0], triangle.corner[1], triangle.corner[2]}};
-        const int number = (t - m.mesh_triangle_start[other.mesh]) & 0x3fff;
+        const int number = (t - m.mesh_triangle_start[other.mesh]) & 0xffff;
         const vec3 a = triangle.corner[1] - triangle.corner[0], b = triangle.corner[2] - triangle.corner[0];
         const bool large = maximum(length(a), length(b)) > part;
         bool touches = false;
@@ -250,6 +250,7 @@ SIM_STAGE void collide_field_pair(const ModelView& model, int routine, int shape
     const real radius = first_smaller ? radius0 : radius1;
     ContactReduction found;
     found.begin(first_smaller ? a.pose : b.pose, radius, write.reach);
+    found.time = write.time;
     FieldContacts to = {field_shape(model, shape1), b.pose, false, 0, found};
     const MeshShape surface = mesh_shape(model, shape1);
     switch (routine) {

@@ -128,10 +128,11 @@ def _bodies(model, names, parameter: str) -> np.ndarray:
     if not parts:
         raise ModelError(f"ContactSensor, {parameter}: is empty; name a body")
     bodies = np.concatenate(parts, axis=1)
-    for index in bodies[0]:
-        if np.count_nonzero(bodies[0] == index) > 1:
-            label = "the world" if index < 0 else repr(model.body_label[index])
-            raise ModelError(f"ContactSensor, {parameter}: names {label} twice; name it once")
+    ordered = np.sort(bodies, axis=1)
+    twice = ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]]
+    if len(twice):
+        label = "the world" if twice[0] < 0 else repr(model.body_label[twice[0]])
+        raise ModelError(f"ContactSensor, {parameter}: names {label} twice; name it once")
     return bodies
 
 

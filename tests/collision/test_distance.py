@@ -75,7 +75,7 @@ def test_exchanged_shapes_have_the_same_distance_and_the_opposite_normal(kinds):
 
 @pytest.mark.parametrize("n", [45, pytest.param(10_000, marks=pytest.mark.slow)])
 @every_pair
-def test_distance_on_ten_thousand_pairs_lies_between_its_bounds(kinds, n):
+def test_distance_of_random_pairs_lies_between_its_bounds(kinds, n):
     """Within 1e-6 m in float64 and 1e-4 m in float32 of bounds from both sides, as is the gap along the normal. Between
     curved shapes the nearest points are known less well than their distance: at most to a few millimetres in float32,
     0.2 mm in 99 % of pairs."""

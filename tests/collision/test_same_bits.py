@@ -125,7 +125,7 @@ def test_a_pile_of_ten_thousand_boxes_counts_what_has_no_room():
 
 
 @pytest.mark.slow
-def test_a_pile_is_the_same_among_others_and_beside_one_that_is_not_finite():
+def test_a_call_with_poses_that_are_not_finite_leaves_nothing_behind():
     model = pile("float32")
     state, contacts = model.state(), model.contacts()
     state.body_q = pile_poses("float32")
