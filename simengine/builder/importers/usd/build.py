@@ -240,7 +240,7 @@ class Build:
             for number, axis in enumerate(joint.axes):
                 if axis.accelerates:
                     dof, inertia = self.builder.joints[index].dofs[number], 1.0 / response[starts[index] + number]
-                    if not math.isfinite(inertia):
+                    if not 0.0 < inertia < math.inf:
                         problem = f"its drive is an acceleration, but the inertia that it meets is {inertia}"
                         raise self.reader.place(path).error(problem)
                     dof.target_ke *= inertia
