@@ -65,14 +65,16 @@ SIM_FUNCTION real passive_effort(const Topology& t, const World& world, int j, r
 
 // Change of the gyroscopic torque of a free body, in world axes: -w x I w is replaced by -I A^-1 (w x I w) with
 // A = I + h ([w]x I - [I w]x), one Newton step on Euler's equations I (w+ - w) + h w+ x I w+ = 0 in body axes
-// (Catto, Numerical Methods, GDC 2015). Unlike the explicit torque it does not gain energy.
+// (Catto, Numerical Methods, GDC 2015). Unlike the explicit torque it does not gain energy. The scale of I drops out of
+// I A^-1: it is taken out, so that the determinant of a grain's inertia (1e-17 kg m^2) has digits.
 SIM_FUNCTION vec3 gyroscopic_change(const Topology& t, const World& world, int link, real h) {
     const quat q = world.memory.link_pose[link].q;
     const mat33 inertia = load_mat33(&world.model.body_inertia[9 * world.body(t, link)]);
     const vec3 w = inverse_rotate(q, world.memory.link_velocity[link].angular), momentum = inertia * w;
     const vec3 torque = cross(w, momentum);
-    const mat33 a = inertia + h * (skew(w) * inertia - skew(momentum));
-    return rotate(q, torque - inertia * (inverse(a) * torque));
+    const real scale = reciprocal(inertia.x.x + inertia.y.y + inertia.z.z);
+    const mat33 scaled = scale * inertia, a = scaled + h * (skew(w) * scaled - skew(scale * momentum));
+    return rotate(q, torque - scaled * (inverse(a) * torque));
 }
 
 // Forces on the bodies from outside, taken off link_force, which holds what the links need. Ends with a barrier.

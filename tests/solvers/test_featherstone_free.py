@@ -189,3 +189,14 @@ def test_double_pendulum_follows_its_equations():
         found = np.array([q[0], q[0] + q[1], v[0], v[0] + v[1]])
         errors.append(np.abs(found - exact).max())
     assert errors[1] < 5e-3 and errors[1] / errors[0] == pytest.approx(0.5, abs=0.05)
+
+
+@pytest.mark.parametrize("scale", [1e-18, 1e-12, 1e12])
+def test_a_grain_turns_as_a_large_body_of_its_shape_does_in_single_precision(scale):
+    """Euler's equations know ratios of inertia alone; 1e-18 kg m^2 is that of a sphere of 60 micrometres."""
+    rate, inertia = (3.0, -5.0, 2.0), np.array([0.2, 0.5, 0.4])
+    found = []
+    for factor in (1.0, scale):
+        model = free_body(factor * inertia, mass=factor, velocity=(0, 0, 0, *rate), precision="float32")
+        found.append(run(sim.solvers.Featherstone(model), model.state(), model.control(), 5e-3, 100).body_qd[0])
+    assert found[1] == pytest.approx(np.asarray(found[0]), abs=1e-4)
