@@ -85,6 +85,18 @@ class Run:
         return world_hashes(self.model, self.state)
 
 
+def step_together(runs: list[Run], count: int) -> None:
+    """Advance runs of one GPU side by side, each on a stream of its own: a world alone leaves room for many."""
+    (device,) = {run.model.device for run in runs}
+    streams = [device.array_module.cuda.Stream(non_blocking=True) for _ in runs]
+    device.synchronize()  # the arrays were made on the stream of this thread
+    for _ in range(count):
+        for run, stream in zip(runs, streams, strict=True):
+            with stream:
+                run.step()
+    device.synchronize()
+
+
 def compare(paths: list[str]) -> int:
     """Prints how many worlds differ, of those that both files have; returns the exit code."""
     first, *others = (json.loads(Path(p).read_text()) for p in paths)

@@ -1,0 +1,139 @@
+"""Kernels on small cases, to be run under a checker of memory and races such as compute-sanitizer.
+
+compute-sanitizer --tool memcheck python -m tests.kernels.small_cases cuda:0
+compute-sanitizer --tool racecheck python -m tests.kernels.small_cases cuda:0 --lanes 8
+
+Prints what ran and a sum of what came out, which is the same on every device.
+"""
+
+from __future__ import annotations
+
+import argparse
+import zlib
+
+import numpy as np
+
+import simengine as sim
+from simengine.collision import SDF, Bvh, HashGrid, Mesh, compact, exclusive_scan, sort_pairs
+
+
+def sphere_mesh(rings: int = 8) -> tuple[np.ndarray, np.ndarray]:
+    """The closed surface of a unit sphere: (vertices, faces)."""
+    return SDF.sphere(1.0).to_grid(2.0 / rings, precision="float64", device="cpu").marching_cubes()
+
+
+def sorts(device) -> list:
+    random = np.random.default_rng(0)
+    keys = device.asarray(random.integers(0, 1 << 20, 5000).astype(np.uint32))
+    long_keys = device.asarray(random.integers(0, 1 << 50, 3000).astype(np.uint64))
+    mask = device.asarray((random.random(3000) < 0.3).astype(np.uint8))
+    return [*sort_pairs(keys), *sort_pairs(long_keys), exclusive_scan(keys.astype(np.int32)), compact(mask)]
+
+
+def queries(device) -> list:
+    random = np.random.default_rng(1)
+    lower = random.random((700, 3)).astype(np.float32)
+    groups = (np.arange(700) % 3).astype(np.int32)
+    bvh = Bvh(device.asarray(lower), device.asarray(lower + 0.05), groups=device.asarray(groups))
+    which = device.asarray(groups[:90].astype(np.int32))
+    found = [*bvh.query_aabb(device.asarray(lower[:90]), device.asarray(lower[:90] + 0.1), group=which)]
+    bvh.refit(device.asarray(lower + 0.01), device.asarray(lower + 0.06))
+    found += bvh.nearest(device.asarray(lower[:90]), k=3, group=which)
+    points = device.asarray(random.normal(size=(900, 3)).astype(np.float32))
+    grid = HashGrid(cell_size=0.4)
+    grid.build(points)
+    found += grid.neighbors(points, radius=0.5)
+    vertices, faces = sphere_mesh()
+    mesh = Mesh(device.asarray(vertices.astype(np.float32)), faces)
+    hit = mesh.ray_cast(points * 3, -points)
+    near = mesh.closest_point(points)
+    field = SDF.from_mesh(mesh, voxel=0.2)
+    return [
+        *found,
+        hit.t,
+        hit.face,
+        near.distance,
+        mesh.winding_number(points),
+        field.sample(points),
+        field.gradient(points),
+    ]
+
+
+def every_shape(builder: sim.ModelBuilder) -> None:
+    """One body of each shape, close together above a terrain of triangles."""
+    vertices, faces = sphere_mesh()
+    mesh = (0.2 * vertices, faces)
+    field = SDF.box(0.15, 0.15, 0.15).to_grid(0.05, device="cpu")
+    shapes = [
+        lambda b: builder.add_shape_sphere(b, 0.15),
+        lambda b: builder.add_shape_capsule(b, 0.1, 0.1),
+        lambda b: builder.add_shape_box(b, 0.15, 0.1, 0.1),
+        lambda b: builder.add_shape_ellipsoid(b, 0.15, 0.1, 0.12),
+        lambda b: builder.add_shape_cylinder(b, 0.12, 0.1),
+        lambda b: builder.add_shape_cone(b, 0.15, 0.12),
+        lambda b: builder.add_shape_convex_hull(b, 0.2 * vertices),
+        lambda b: builder.add_shape_mesh(b, mesh),
+        lambda b: builder.add_shape_sdf(b, field),
+    ]
+    for k, add in enumerate(2 * shapes):
+        place = (0.25 * (k % 3), 0.25 * (k // 3 % 3), 0.1 + 0.25 * (k // 9))
+        add(builder.add_body(xform=sim.transform(place), velocity=(0, 0, -40.0 * (k % 2), 0, 1, 0)))
+
+
+def scene(device, broad_phase: str | None, precision: str) -> tuple:
+    builder, robot = sim.ModelBuilder(), sim.ModelBuilder()
+    every_shape(robot)
+    builder.replicate(robot, 2)
+    height = 0.05 * np.random.default_rng(2).random((6, 6))
+    builder.add_shape_heightfield(-1, height, 2.0, 2.0)
+    builder.add_ground_plane()
+    model = builder.finalize(device=device, precision=precision, broad_phase=broad_phase)
+    return model, model.state(), model.contacts()
+
+
+def collision(device, precision: str, broad_phase: str) -> list:
+    model, state, contacts = scene(device, broad_phase, precision)
+    sim.collide(model, state, contacts)
+    found = [contacts.count, contacts.distance]
+    sim.collide(model, state, contacts, dt=5e-3)
+    return [*found, contacts.count, contacts.distance, contacts.time]
+
+
+def steps(device, precision: str, lanes: int) -> list:
+    model, _, contacts = scene(device, None, precision)
+    solver = sim.solvers.Featherstone(model, lanes=lanes)
+    state, after, control = model.state(), model.state(), model.control()
+    touch = sim.sensors.ContactSensor(model, body="*")
+    for _ in range(3):
+        sim.collide(model, state, contacts, dt=2e-3)
+        solver.step(state, after, control, contacts, 2e-3)
+        state, after = after, state
+    caster = sim.sensors.RayCaster(model, directions=[(0, 0, -1), (1, 0, 0.1)], body=-1, xform=sim.transform((0, 0, 2)))
+    return [state.joint_q, touch.read(contacts, state).force, caster.cast(state).distance]
+
+
+def checksum(arrays: list) -> str:
+    """CRC-32 of the bytes of arrays, wherever they are."""
+    total = 0
+    for array in arrays:
+        array = array if isinstance(array, np.ndarray) else array.get()
+        total = zlib.crc32(np.ascontiguousarray(array).tobytes(), total)
+    return f"{total:08x}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("device")
+    parser.add_argument("--lanes", type=int, default=32)
+    options = parser.parse_args()
+    device = sim.get_device(options.device)
+    print("sorts", checksum(sorts(device)))
+    print("queries", checksum(queries(device)))
+    for precision in ("float32", "float64"):
+        for broad_phase in ("pairs", "bvh", "dense"):
+            print("collision", precision, broad_phase, checksum(collision(device, precision, broad_phase)))
+        print("steps", precision, checksum(steps(device, precision, options.lanes)))
+
+
+if __name__ == "__main__":
+    main()
