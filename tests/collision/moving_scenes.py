@@ -31,7 +31,7 @@ def terrain() -> Mesh:
 
 
 def template(ground: str) -> sim.ModelBuilder:
-    """One world: eight bodies of all kinds over a mesh or a height field."""
+    """One world: nine bodies of all kinds over a mesh or a height field."""
     builder = sim.ModelBuilder()
     if ground == "mesh":
         builder.add_shape_mesh(-1, terrain())
@@ -40,7 +40,9 @@ def template(ground: str) -> sim.ModelBuilder:
         builder.add_shape_heightfield(-1, 0.04 * np.sin(x) * np.cos(y), 1.5, 1.5, 0.3)
     points = np.random.default_rng(0).normal(size=(16, 3))
     points *= np.array([0.1, 0.12, 0.08]) / np.linalg.norm(points, axis=1, keepdims=True)
+    field = sim.collision.SDF.box(0.09, 0.08, 0.07).to_grid(0.03, device="cpu")
     add = (
+        lambda b: builder.add_shape_sdf(b, field),
         lambda b: builder.add_shape_convex_hull(b, points),
         lambda b: builder.add_shape_mesh(b, convex_hull(1.2 * points)),
         lambda b: builder.add_shape_cone(b, 0.1, 0.1),
@@ -59,11 +61,13 @@ def template(ground: str) -> sim.ModelBuilder:
 class Run:
     """Worlds of like structure, each turned about the vertical and moved at random by its own number."""
 
-    def __init__(self, ground: str, worlds: int, precision: str, first: int = 0, device="cpu"):
+    def __init__(
+        self, ground: str, worlds: int, precision: str, first: int = 0, device="cpu", lanes: int | None = None
+    ):
         builder = sim.ModelBuilder()
         builder.replicate(template(ground), worlds)
         self.model = builder.finalize(device=device, precision=precision)
-        self.solver = sim.solvers.Featherstone(self.model)
+        self.solver = sim.solvers.Featherstone(self.model, lanes=lanes)
         self.state, self.next_state = self.model.state(), self.model.state()
         self.control = self.model.control()
         q = self.model.by_world(self.state.joint_q)
@@ -87,7 +91,7 @@ class Run:
 
 
 @functools.cache
-def pile(precision: str = "float32", broad_phase: str | None = None) -> sim.Model:
+def pile(precision: str = "float32", broad_phase: str = "bvh", device: str = "cpu") -> sim.Model:
     """10,000 boxes of three sizes in a heap on a plane and a mesh."""
     template = sim.ModelBuilder()
     for i in range(10_000):
@@ -99,7 +103,7 @@ def pile(precision: str = "float32", broad_phase: str | None = None) -> sim.Mode
     builder.add_builder(template)
     builder.add_ground_plane()
     builder.add_shape_mesh(-1, terrain(), xform=sim.transform((1.5, 1.5, 0)))
-    return builder.finalize(device="cpu", precision=precision, broad_phase=broad_phase or "bvh")
+    return builder.finalize(device=device, precision=precision, broad_phase=broad_phase)
 
 
 def pile_poses(precision: str) -> np.ndarray:
@@ -124,10 +128,10 @@ def hash_of_contacts(model: sim.Model, contacts) -> str:
     return text.hexdigest()[:16]
 
 
-def hash_of_pile(precision: str) -> str:
-    model = pile(precision)
+def hash_of_pile(precision: str, broad_phase: str = "bvh", device: str = "cpu") -> str:
+    model = pile(precision, broad_phase, device)
     state, contacts = model.state(), model.contacts()
-    state.body_q = pile_poses(precision)
+    state.body_q = model.device.asarray(pile_poses(precision))
     sim.collide(model, state, contacts)
     return hash_of_contacts(model, contacts)
 

@@ -105,9 +105,10 @@ def test_a_pile_of_ten_thousand_boxes_has_the_same_bits_from_threads_lanes_and_p
         threads(count)
         assert hash_of_pile(precision) == expected
     threads(None)
-    for lanes, seed in ((4, 1), (32, 2)):
-        with emulated_lanes(lanes, seed=seed, poison=True):
-            assert hash_of_pile(precision) == expected
+    for broad_phase in ("bvh", "dense"):
+        for lanes, seed in ((1, 0), (4, 1), (32, 2)):
+            with emulated_lanes(lanes, seed=seed, poison=True):
+                assert hash_of_pile(precision, broad_phase) == expected
     assert in_a_fresh_process("pile", precision, 0) == [expected]
 
 
