@@ -8,6 +8,7 @@
 // by rows, chunks, lanes and bits stand in the order of contacts, without a sort.
 #pragma once
 
+#include "bits.h"
 #include "broad_phase.h"
 
 // As in simengine/collision/broad_dense.py.
@@ -46,32 +47,18 @@ struct CellMemory {
     int first[CELL_ROWS];             // place of each row's first pair in the list
     unsigned short pair[CELL_PAIRS];  // row, step and lane of what meets: pair_code
 };
+static_assert(sizeof(CellMemory) == 8 * BOX_LANES + 4 * CELL_ROWS + 2 * CELL_PAIRS, "CELL_BYTES");
+static_assert(sizeof(Cell) == 6 * sizeof(int), "columns of DenseTables.cell");
 
 SIM_INLINE int pair_code(int r, int step, int v) { return (r * CHUNK_STEPS + step) * BOX_LANES + v; }
 SIM_INLINE int row_of(int code) { return code / (CHUNK_STEPS * BOX_LANES); }
 SIM_INLINE int place_in_chunk(int code) { return code % (CHUNK_STEPS * BOX_LANES); }
 
-SIM_INLINE int lowest_bit(uint64 bits) {
-#ifdef SIM_GPU
-    return __ffsll((long long)bits) - 1;
-#else
-    return __builtin_ctzll(bits);
-#endif
-}
-
-SIM_INLINE int count_bits(uint32 bits) {
-#ifdef SIM_GPU
-    return __popc(bits);
-#else
-    return __builtin_popcount(bits);
-#endif
-}
-
 // The bits of row r of a cell.
 SIM_INLINE uint32 bits_of_row(uint64 bits, int r) {
     return uint32(bits >> (CHUNK_STEPS * r)) & ((1u << CHUNK_STEPS) - 1);
 }
-SIM_INLINE int pairs_of_row(uint64 bits, int r) { return count_bits(bits_of_row(bits, r)); }
+SIM_INLINE int pairs_of_row(uint64 bits, int r) { return bit_count(bits_of_row(bits, r)); }
 
 // A box that meets none.
 SIM_INLINE Bounds no_bounds() {
@@ -180,7 +167,7 @@ SIM_FUNCTION void apply_rules(Lanes& lanes, const DenseRules& at, const Cell& ce
     for_lanes(v, 0, BOX_LANES) m.bits[v] = bits[v];
     lanes.sync();
     const int count = lanes.scan(
-        BOX_LANES, [&](int v) { return count_bits(uint32(m.bits[v])) + count_bits(uint32(m.bits[v] >> 32)); },
+        BOX_LANES, [&](int v) { return bit_count(uint32(m.bits[v])) + bit_count(uint32(m.bits[v] >> 32)); },
         [&](int v, int before) {
             for (uint64 left = m.bits[v]; left != 0; left &= left - 1)
                 m.pair[before++] = (unsigned short)(lowest_bit(left) * BOX_LANES + v);
@@ -192,7 +179,7 @@ SIM_FUNCTION void apply_rules(Lanes& lanes, const DenseRules& at, const Cell& ce
     }
     lanes.sync();
     lanes.scan(
-        BOX_LANES, [&](int v) { return count_bits(uint32(bits[v])) + count_bits(uint32(bits[v] >> 32)); },
+        BOX_LANES, [&](int v) { return bit_count(uint32(bits[v])) + bit_count(uint32(bits[v] >> 32)); },
         [&](int v, int before) {
             uint64 left = m.bits[v], allowed = 0;
             for (; left != 0; left &= left - 1)

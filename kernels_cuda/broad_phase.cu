@@ -76,7 +76,7 @@ extern "C" __global__ void broad_list(int n, const ModelView model, const int* p
         if (row >= kept_end[world]) continue;
         int64 next = world_first[world] + offsets[row] - offsets[s.row_start[world]];
         search_row(s, model, at, int(row),
-                   [&](const Candidate& pair) { store_key(keys, wide, next++, pair_key(s, model, world, pair)); });
+                   [&](const Candidate& pair) { store_key(keys, wide, next++, candidate_key(s, model, world, pair)); });
     }
 }
 
@@ -88,7 +88,7 @@ extern "C" __global__ void broad_unpack(int n, const ModelView model, const int*
     Candidate* list = (Candidate*)(int*)candidates;
     for_each(i, n) {
         if (i >= total[0]) continue;
-        const KeyedPair at = pair_of_key(s, model, load_key(sorted_keys, wide, i));
+        const KeyedCandidate at = candidate_of_key(s, model, load_key(sorted_keys, wide, i));
         list[room_start[at.world] + (i - world_first[at.world])] = at.pair;
     }
 }
@@ -118,6 +118,19 @@ extern "C" __global__ void broad_store(int tiles, const int* tile_world /* (tile
     });
 }
 
+// The sum of n terms of at most 31 bits, scanned in two parts and so few at a time that no sum of parts needs more.
+template <class Term>
+SIM_FUNCTION int64 long_sum(Lanes& lanes, int n, Term term) {
+    constexpr int LOW_BITS = 15, AT_ONCE = 1 << 14;
+    int64 sum = 0;
+    for (int begin = 0; begin < n; begin += AT_ONCE) {
+        const int count = n - begin < AT_ONCE ? n - begin : AT_ONCE;
+        sum += lanes.scan(count, [&](int i) { return term(begin + i) & ((1 << LOW_BITS) - 1); });
+        sum += int64(lanes.scan(count, [&](int i) { return term(begin + i) >> LOW_BITS; })) << LOW_BITS;
+    }
+    return sum;
+}
+
 // How many contacts each world has, and needs: with those of candidates that had no room, of each row (or cell).
 extern "C" __global__ void broad_finish(int worlds, const int* tile_start, const int64* tile_offsets,
                                         const int* dropped /* (worlds) */, const int* lost_start /* (worlds + 1) */,
@@ -128,7 +141,7 @@ extern "C" __global__ void broad_finish(int worlds, const int* tile_start, const
         int64 needed = found;
         if (dropped[world]) {
             const int begin = lost_start[world];
-            needed += lanes.scan(lost_start[world + 1] - begin, [&](int i) { return lost[begin + i]; });
+            needed += long_sum(lanes, lost_start[world + 1] - begin, [&](int i) { return lost[begin + i]; });
         }
         if (lanes.lane() != 0) return;
         contacts.count[world] = int(found < room ? found : room);

@@ -214,18 +214,18 @@ SIM_INLINE void search_row(const SearchView& s, const ModelView& model, const Pl
 }
 
 // A pair as a number: its world, then its two shapes within the world, so that numbers stand in the order of contacts.
-SIM_INLINE uint64 pair_key(const SearchView& s, const ModelView& model, int world, const Candidate& pair) {
+SIM_INLINE uint64 candidate_key(const SearchView& s, const ModelView& model, int world, const Candidate& pair) {
     const uint64 first = uint64(world_shape(model, world, pair.shape0));
     const uint64 second = uint64(world_shape(model, world, pair.shape1));
     return (uint64(world) << (2 * s.shape_bits)) | (first << s.shape_bits) | second;
 }
 
-struct KeyedPair {
+struct KeyedCandidate {
     int world;
     Candidate pair;
 };
 
-SIM_INLINE KeyedPair pair_of_key(const SearchView& s, const ModelView& model, uint64 key) {
+SIM_INLINE KeyedCandidate candidate_of_key(const SearchView& s, const ModelView& model, uint64 key) {
     const int mask = (1 << s.shape_bits) - 1, world = int(key >> (2 * s.shape_bits));
     const int shape0 = model_shape(model, world, int(key >> s.shape_bits) & mask);
     const int shape1 = model_shape(model, world, int(key) & mask);

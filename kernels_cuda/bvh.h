@@ -8,6 +8,7 @@
 // (bvh_build.cu) a path has at most BVH_STACK nodes, whatever the primitives: the stack cannot overflow.
 #pragma once
 
+#include "bits.h"
 #include "bvh_eight.h"
 #include "lanes.h"
 #include "vector.h"
@@ -42,6 +43,7 @@ struct BvhNode {
     uint64 lower[3], upper[3];  // byte c: of child c
     int child[BVH_WIDTH];
 };
+static_assert(sizeof(BvhNode) == (sizeof(real) == 4 ? 96 : 112), "NODE_BYTES of simengine/collision/bvh.py");
 
 // Trees as a kernel is given them: nodes, the root of each tree (-1: nothing in it), the primitive at each place of the
 // leaves, and its numbers there (width 6: a box, 9: a triangle).
@@ -85,22 +87,6 @@ SIM_INLINE real bvh_step(int e) {
     return from_bits(uint64(e + 1023) << 52);
 #else
     return from_bits(unsigned(e + 127) << 23);
-#endif
-}
-
-SIM_INLINE int lowest_bit(unsigned mask) {
-#ifdef SIM_GPU
-    return __ffs(int(mask)) - 1;
-#else
-    return __builtin_ctz(mask);
-#endif
-}
-
-SIM_INLINE int bit_count(unsigned mask) {
-#ifdef SIM_GPU
-    return __popc(mask);
-#else
-    return __builtin_popcount(mask);
 #endif
 }
 

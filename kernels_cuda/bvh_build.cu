@@ -260,6 +260,7 @@ struct alignas(16) NodeMemory {
     int found[2][BVH_WIDTH];        // the children, before and after those that are open gave way to theirs, in turn
     int left[BVH_WIDTH], right[BVH_WIDTH], size[BVH_WIDTH];
 };
+static_assert(sizeof(NodeMemory) == 416, "NODE_SCRATCH of simengine/collision/bvh.py");
 
 // The binary nodes that become the children, from left to right, in m.found[turn], and in m.size the primitives of
 // those that are leaves. Returns how many.
@@ -455,16 +456,16 @@ extern "C" __global__ void bvh_refit_boxes(int most, const int64* total /* (1) *
                                            unsigned char* node_bytes, const int* row /* (most, 4) */, int* arrived,
                                            real* bounds /* (most, 6) */, Scratch scratch) {
     const int made = wide_place(total[0]) < most ? wide_place(total[0]) : most;
-    refit_all<BoxSource>(made, packed, (const NodeRow*)(const int*)row, (BvhNode*)(unsigned char*)node_bytes, arrived,
-                         bounds, scratch);
+    BvhNode* nodes = (BvhNode*)(unsigned char*)node_bytes;
+    refit_all<BoxSource>(made, {packed, (const NodeRow*)(const int*)row, nodes, arrived, bounds}, scratch);
 }
 
 extern "C" __global__ void bvh_refit_triangles(int most, const int64* total /* (1) */, const real* packed,
                                                unsigned char* node_bytes, const int* row /* (most, 4) */, int* arrived,
                                                real* bounds /* (most, 6) */, Scratch scratch) {
     const int made = wide_place(total[0]) < most ? wide_place(total[0]) : most;
-    refit_all<TriangleSource>(made, packed, (const NodeRow*)(const int*)row, (BvhNode*)(unsigned char*)node_bytes,
-                              arrived, bounds, scratch);
+    BvhNode* nodes = (BvhNode*)(unsigned char*)node_bytes;
+    refit_all<TriangleSource>(made, {packed, (const NodeRow*)(const int*)row, nodes, arrived, bounds}, scratch);
 }
 
 extern "C" __global__ void bvh_take(int n, const real* lower /* (n, 3) */, const real* upper /* (n, 3) */,

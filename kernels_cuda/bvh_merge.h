@@ -92,6 +92,7 @@ struct alignas(16) TileMemory {
     unsigned char partner[TILE];  // whom each chose, itself: nobody
     unsigned char leader[TILE];   // of each pair that chose each other, the first
 };
+static_assert(sizeof(TileMemory) == (TILE + 4) * (7 * sizeof(real) + 8) + 3 * TILE, "merge_scratch in bvh.py");
 
 // ---- partners ----------------------------------------------------------------------------------------------------
 

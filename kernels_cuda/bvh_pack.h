@@ -28,6 +28,15 @@ SIM_INLINE bool is_box(vec3 low, vec3 high) {
     return low.x <= high.x && low.y <= high.y && low.z <= high.z && is_finite(low) && is_finite(high);
 }
 
+// sum + 0 x, which is NaN where x is not finite. (The product is exact: a CPU without this instruction needs none.)
+SIM_INLINE real add_no_number(real x, real sum) {
+#ifdef SIM_GPU
+    return multiply_add(real(0), x, sum);
+#else
+    return real(0) * x + sum;
+#endif
+}
+
 inline constexpr int PACK_TILE = 32;  // places of a group: in memory they are whole lines of 128 bytes
 
 // A source loads the WIDTH numbers of a primitive, or packs those of `count` places by several lanes. Its box() of such
@@ -94,8 +103,13 @@ struct TriangleSource {
 
     SIM_INLINE static Box box(const real* numbers) {
         const vec3 a = load_vec3(numbers), b = load_vec3(numbers + 3), c = load_vec3(numbers + 6);
-        const vec3 zeros = real(0) * a + real(0) * b + real(0) * c;
-        const real nothing = zeros.x + zeros.y + zeros.z;  // NaN where a number is not finite
+        real nothing = real(0);  // NaN where a number is not finite
+        BVH_AXES
+        for (int axis = 0; axis < 3; ++axis) {
+            nothing = add_no_number(a[axis], nothing);
+            nothing = add_no_number(b[axis], nothing);
+            nothing = add_no_number(c[axis], nothing);
+        }
         Box box = {a, a};
         box.add({b, b});
         box.add({c, c});

@@ -59,29 +59,33 @@ SIM_STAGE void finish_contact_ahead(const PairSweep& s, const Transform& body0, 
     c.point = real(0.5) * (now0 + now1);
 }
 
-// Fills in what the routine left: tangents, and the witness points in the frames of the bodies, whose poses are given.
+// Fills in what the routine left of a contact: the tangent, and the witness points in the frames of the bodies.
+SIM_INLINE void finish_contact(Contact& c, const ContactPair& pair, vec3 tangent_hint, const PairSweep* sweep,
+                               const Transform& body0, const Transform& body1) {
+    const vec3 point0 = c.point0, point1 = multiply_add(c.distance, c.normal, point0);
+    c.tangent = contact_tangent(c.normal, tangent_hint);
+    if (sweep && c.time > 0) {
+        finish_contact_ahead(*sweep, body0, body1, c);
+    } else {
+        c.point0 = inverse_transform_point(body0, point0);
+        c.point1 = inverse_transform_point(body1, point1);
+        c.point = real(0.5) * (transform_point(body0, c.point0) + transform_point(body1, c.point1));
+    }
+    c.margin = pair.margin;
+    c.shape0 = pair.shape0;
+    c.shape1 = pair.shape1;
+    c.link0 = pair.link0;
+    c.link1 = pair.link1;
+    c.parameter = pair.parameter;
+}
+
+// The same of all contacts of a pair; the poses of its links are given.
 SIM_STAGE void finish_contacts(const ContactWriter& write, const ContactPair& pair, const Transform& link_pose0,
                                const Transform& link_pose1) {
     const Transform body0 = contact_pose(link_pose0), body1 = contact_pose(link_pose1);
     SIM_ROLLED
-    for (int k = 0; k < write.count; ++k) {
-        Contact& c = write.records[k];
-        const vec3 point0 = c.point0, point1 = multiply_add(c.distance, c.normal, point0);
-        c.tangent = contact_tangent(c.normal, write.tangent_hint);
-        if (write.sweep && c.time > 0) {
-            finish_contact_ahead(*write.sweep, body0, body1, c);
-        } else {
-            c.point0 = inverse_transform_point(body0, point0);
-            c.point1 = inverse_transform_point(body1, point1);
-            c.point = real(0.5) * (transform_point(body0, c.point0) + transform_point(body1, c.point1));
-        }
-        c.margin = pair.margin;
-        c.shape0 = pair.shape0;
-        c.shape1 = pair.shape1;
-        c.link0 = pair.link0;
-        c.link1 = pair.link1;
-        c.parameter = pair.parameter;
-    }
+    for (int k = 0; k < write.count; ++k)
+        finish_contact(write.records[k], pair, write.tangent_hint, write.sweep, body0, body1);
 }
 
 // The contacts of one pair of shapes; the first has the smaller ShapeType.
@@ -123,12 +127,22 @@ struct PrimitivePairs {
     SIM_FUNCTION static bool sweeps(int) { return false; }
 };
 
+// Are two centres, `offset` apart, nearer than the radii of their bounding spheres?
+SIM_INLINE bool spheres_touch(vec3 offset, real reach0, real reach1) {
+    const real reach = reach0 + reach1;
+    return int(reach > 0) & int(dot(offset, offset) < reach * reach);
+}
+
+// Is a centre, `offset` from that of a plane turned by `plane`, less than `reach` above it?
+SIM_INLINE bool plane_touches(quat plane, vec3 offset, real reach) {
+    return dot(rotate(plane, vec3{0, 0, 1}), offset) < reach;
+}
+
 // Can two shapes be within reach of each other, by their bounding spheres?
 SIM_INLINE bool may_touch(const ShapePlace& a, const ShapePlace& b) {
     const vec3 offset = b.pose.p - a.pose.p;
-    if (!(a.reach <= REAL_MAX)) return dot(rotate(a.pose.q, vec3{0, 0, 1}), offset) < b.reach + (a.margin + a.gap);
-    const real reach = a.reach + b.reach;
-    return reach > 0 && dot(offset, offset) < reach * reach;
+    if (!(a.reach <= REAL_MAX)) return plane_touches(a.pose.q, offset, b.reach + (a.margin + a.gap));
+    return spheres_touch(offset, a.reach, b.reach);
 }
 
 // The same for the two shapes of contact pair `parameter` (-1 none), which may reach further than the shapes do.
@@ -341,15 +355,15 @@ SIM_FUNCTION int collide_world(Lanes& lanes, const Topology& t, const ModelView&
     const bool fast = lanes.any(place_shapes(lanes, t, model, world, link_pose, motions, m));
     const int candidates = list_candidates(lanes, t, model, world, m, motions, fast);
     for_lanes(i, 0, candidates)
-        m.pair_count[i] =
+        m.candidate_contacts[i] =
             fast ? collide_fast_pair<Pairs>(t, model, world, link_pose, m, motions, m.candidate[i])
                  : collide_world_pair<Pairs>(t, model, world, link_pose, m, nullptr, m.candidate[i]);
     lanes.sync();
     const int total = lanes.scan(
-        candidates, [&](int i) { return m.pair_count[i]; },
+        candidates, [&](int i) { return m.candidate_contacts[i]; },
         [&](int i, int before) {
             SIM_ROLLED
-            for (int k = 0; k < m.pair_count[i]; ++k) m.slot[before + k] = t.pair_slot(m.candidate[i]) + k;
+            for (int k = 0; k < m.candidate_contacts[i]; ++k) m.slot[before + k] = t.pair_slot(m.candidate[i]) + k;
         });
     lanes.sync();
     return total;

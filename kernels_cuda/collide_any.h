@@ -3,7 +3,8 @@
 #pragma once
 
 #include "collide.h"
-#include "mesh_solid.h"
+#include "mesh_overlap.h"
+#include "surface_exit.h"
 #include "sweep_mesh.h"
 #ifdef SIM_DISTANCE_FIELDS
 #include "collide_sdf.h"
@@ -90,11 +91,13 @@ struct FacingContacts {
 constexpr real SUNK_PART = SURFACE_THICKNESS;
 
 // Two surfaces: each triangle of the second as a convex body against the first. `sweep`: of a pair that is followed,
-// else null.
+// else null. `crosses`: of two meshes, set where they overlap as they stand, which is left to leave_overlap; else null.
 SIM_STAGE void collide_surfaces(const MeshShape& first, const Transform& pose0, real radius0, real base,
                                 const MeshShape& second, const Transform& pose1, real radius1,
-                                ContactReduction& found, const PairSweep* sweep = nullptr) {
-    const real way = sweep ? sweep->reach(0) : real(0), sunk = SUNK_PART * minimum(radius0, radius1);
+                                ContactReduction& found, const PairSweep* sweep, bool* crosses) {
+    const real way = sweep ? sweep->reach(0) : real(0);
+    const bool is_solid = crosses && (first.model->mesh_solid[first.mesh] || second.model->mesh_solid[second.mesh]);
+    const real sunk = is_solid ? real(0) : SUNK_PART * minimum(radius0, radius1);
     const vec3 centre = inverse_transform_point(pose1, pose0.p);
     const vec3 reach = (radius0 + maximum(found.reach, way)) * vec3{1, 1, 1};
     const MeshBox box = unscaled_box(second, centre - reach, centre + reach);
@@ -107,22 +110,62 @@ SIM_STAGE void collide_surfaces(const MeshShape& first, const Transform& pose0, 
             const MovingSurface moving = {first, pose0, base, free.body, free.pose, extent, sunk, sweep, 0};
             return sweep_surface(moving, found, [&](const BodyOverSurface& s, int u) {
                 FacingContacts facing = {found, second, found.frame, t, triangle, found.reach, zero_vec3()};
-                collide_triangle(s, u, facing);
+                BodyOverSurface at = s;
+                if (!(found.time > SWEEP_START)) at.crosses = crosses;
+                collide_triangle(at, u, facing);
             });
         }
         FacingContacts facing = {found, second, pose1, t, triangle, found.reach, zero_vec3()};
         BodyOverSurface s = body_over_surface(first, pose0, base, free.body, free.pose, extent);
         s.sunk = sunk;
+        s.crosses = crosses;
         const MeshBox near = body_box(s, found.reach);
         visit_triangles(first, [&] { return near; }, [&](int u) { collide_triangle(s, u, facing); });
     });
 }
 
+// Does a mesh hold the first vertex of another?
+SIM_FUNCTION bool holds_vertex(const MeshShape& s, const Transform& pose, const MeshShape& other,
+                               const Transform& other_pose) {
+    const ModelView& m = *other.model;
+    const vec3 p = multiply(other.scale, load_vec3(&m.mesh_point[3 * m.mesh_point_start[other.mesh]]));
+    return way_out(s, inverse_transform_point(pose, transform_point(other_pose, p))).distance <= REAL_MAX;
+}
+
+// Scores of depth in reductions of two meshes are this many times finer than those of places.
+constexpr real FINER_DEPTHS = 1000;
+
+// Two meshes. What they touch without overlapping is found triangle by triangle, what overlaps by its ways out.
+SIM_STAGE void collide_meshes(const MeshShape& first, const Transform& pose0, real radius0, const MeshShape& second,
+                              const Transform& pose1, real radius1, ContactReduction& found, const PairSweep* sweep) {
+    bool crosses = false;
+    found.finer = FINER_DEPTHS;
+    collide_surfaces(first, pose0, radius0, 0, second, pose1, radius1, found, sweep, &crosses);
+    if (!crosses && found.deepest().number < 0)
+        crosses = holds_vertex(first, pose0, second, pose1) || holds_vertex(second, pose1, first, pose0);
+    if (!crosses) return;
+    found.time = sweep ? SWEEP_START : real(0);
+    if (!leave_overlap(first, pose0, radius0, second, pose1, radius1, found))
+        push_out_meshes(first, pose0, second, pose1, found);
+}
+
+// Where contacts with a solid are deeper than this part of the body's radius, its way out is looked for.
+constexpr real SUSPECT_PART = real(0.02);
+
 // A surface and a convex body, of which the surface is the pair's first or its second shape. `sweep` as above.
 SIM_STAGE void collide_body(const MeshShape& surface, const Transform& surface_pose, real base, const Convex& body,
                             const Transform& pose, real radius, int side, ContactReduction& found,
                             const PairSweep* sweep) {
-    if (!sweep) return collide_surface(body_over_surface(surface, surface_pose, base, body, pose, radius), found);
+    if (!sweep) {
+        BodyOverSurface s = body_over_surface(surface, surface_pose, base, body, pose, radius);
+        bool lost = false;
+        if (surface.is_field || surface.model->mesh_solid[surface.mesh]) s.lost = &lost;  // what is open has no inside
+        collide_surface(s, found);
+        const ReducedContact deepest = found.deepest();
+        const bool deep = deepest.number >= 0 && deepest.distance < -SUSPECT_PART * radius;
+        if (s.lost && (deep || (lost && deepest.number < 0))) leave_cut(s, found);
+        return;
+    }
     const MovingSurface moving = {surface, surface_pose, base, body, pose, radius, 0, sweep, side};
     sweep_surface(moving, found, [&](const BodyOverSurface& s, int t) { collide_triangle(s, t, found); });
 }
@@ -159,12 +202,14 @@ SIM_STAGE void collide_other_pair(const ModelView& model, int routine, int shape
             push_out_body(mesh_shape(model, shape1), b.pose, convex_of(model, shape0), a.pose, found);
             return write_reduced(found, radius0, false, write);
         case PAIR_HEIGHTFIELD_MESH:
+            found.begin(b.pose, radius1, reach);
+            collide_surfaces(mesh_shape(model, shape0), a.pose, radius0, a.size.z, mesh_shape(model, shape1), b.pose,
+                             radius1, found, write.sweep, nullptr);
+            return write_reduced(found, radius1, true, write);
         case PAIR_MESH_MESH:
             found.begin(b.pose, radius1, reach);
-            collide_surfaces(mesh_shape(model, shape0), a.pose, radius0, field_base(model, shape0),
-                             mesh_shape(model, shape1), b.pose, radius1, found, write.sweep);
-            if (routine == PAIR_MESH_MESH)
-                push_out_meshes(mesh_shape(model, shape0), a.pose, mesh_shape(model, shape1), b.pose, found);
+            collide_meshes(mesh_shape(model, shape0), a.pose, radius0, mesh_shape(model, shape1), b.pose, radius1,
+                           found, write.sweep);
             return write_reduced(found, radius1, true, write);
         default: return;
     }
@@ -183,6 +228,6 @@ struct AllPairs {
     }
 
     SIM_FUNCTION static bool sweeps(int routine) {
-        return routine >= PAIR_HEIGHTFIELD_CONVEX && routine < PAIR_PLANE_SDF;
+        return routine >= PAIR_HEIGHTFIELD_CONVEX;
     }
 };

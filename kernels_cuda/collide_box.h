@@ -150,7 +150,7 @@ SIM_FUNCTION void capsule_inside_box(const BoxSegment& s, real radius, const Pla
     if (way.edge) {
         // nearest point of the segment's line to the edge through the corner that lies furthest along the normal
         const vec3 edge = unit_vector(way.axis), side = cross(edge, way.normal);
-        const vec3 corner = {copy_sign(h.x, way.normal.x), copy_sign(h.y, way.normal.y), copy_sign(h.z, way.normal.z)};
+        const vec3 n = way.normal, corner = {end_towards(h.x, n.x), end_towards(h.y, n.y), end_towards(h.z, n.z)};
         const real t = divide(dot(corner - s.p, side), dot(s.u, side));
         emit(0, clamp(t, -s.end, s.end), way.separation - radius);
         return;

@@ -223,7 +223,7 @@ SIM_FUNCTION real collide_faces(const BoxPair& s, const BoxAxis& axis, vec3 firs
 // The corner of a box furthest along a direction, from its centre; rows of `axes` are its axes.
 SIM_FUNCTION vec3 furthest_corner(const mat33& axes, vec3 h, vec3 direction) {
     const vec3 d = axes * direction;
-    return transpose_multiply(axes, {copy_sign(h.x, d.x), copy_sign(h.y, d.y), copy_sign(h.z, d.z)});
+    return transpose_multiply(axes, {end_towards(h.x, d.x), end_towards(h.y, d.y), end_towards(h.z, d.z)});
 }
 
 // Nearest points of the lines through the two edges. False where these lie beyond an end of an edge.

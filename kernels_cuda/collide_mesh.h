@@ -18,14 +18,14 @@ struct BodyOverSurface {
     mat33 turn;       // from the body's axes to the frame's
     real floor;       // height fields: z below which the solid need not go
     real sunk;        // how far behind a face the whole body may be and still be pushed out
-    bool measures;    // each triangle's nearest points are wanted, not its manifold
-    bool turns;       // a way out that only the triangle has is turned to one that the surface has
+    bool* lost;       // set where the body cuts a triangle that then has no contact; else null
+    bool* crosses;    // of two meshes: set where triangles overlap, which then have no contacts; else null
 };
 
 SIM_FUNCTION BodyOverSurface body_over_surface(const MeshShape& surface, const Transform& surface_pose, real base,
                                                const Convex& body, const Transform& pose, real radius) {
     BodyOverSurface s = {surface, {pose.p, surface_pose.q}, inverse_transform_point(surface_pose, pose.p), body, pose,
-                         radius,  mat33_from_quat(conjugate(surface_pose.q) * pose.q), 0, 0, false, true};
+                         radius,  mat33_from_quat(conjugate(surface_pose.q) * pose.q), 0, 0, nullptr, nullptr};
     s.floor = minimum(-base - s.origin.z, -2 * radius);
     return s;
 }
@@ -66,6 +66,9 @@ SIM_FUNCTION real inset(const Triangle& t, vec3 p) {
 // Numbers of contacts of a triangle: its own in the mesh, then that within the manifold.
 SIM_INLINE int triangle_contact(int triangle, int number) { return (triangle & 0xfffff) << 10 | (number & 1023); }
 
+// Of a contact beside its triangle: the same point within another triangle comes before it.
+constexpr int BESIDE_TRIANGLE = 1 << 30;
+
 // The manifold along n.
 template <class Writer>
 SIM_FUNCTION int write_triangle_manifold(const BodyOverSurface& s, const ConvexPair& pair, int number, vec3 n,
@@ -81,11 +84,11 @@ SIM_FUNCTION int write_triangle_manifold(const BodyOverSurface& s, const ConvexP
 
 // The shortest way out of cores that overlap, of those about the direction `outwards`.
 SIM_STAGE ConvexDistance turned_outwards(const ConvexPair& pair, vec3 outwards, const ConvexDistance& d) {
-    ConvexDistance turned = {0, normalize(outwards, d.normal), d.point, false};
-    real gap = core_gap(pair, turned.normal);
-    polish(pair, gap, turned.normal, turned.point);
-    turned.distance = gap - pair.b.radius;
-    return turned;
+    vec3 normal = normalize(outwards, d.normal);
+    real gap = core_gap(pair, normal);
+    NearestPoints points = {d.point, d.point};
+    polish(pair, gap, normal, points);
+    return between_points(pair, gap, normal, points);
 }
 
 // The way out that the whole surface has is taken in place of one that only the triangle has, if it is not longer than
@@ -111,43 +114,48 @@ SIM_STAGE void collide_triangle(const BodyOverSurface& s, int t, Writer& write) 
     const ConvexPair pair = convex_pair(face, s.frame, s.body, s.pose, s.radius, s.radius);
     const real inside = inset(triangle, lowest);
     const auto push_along_face = [&](real slack) {
-        const bool at_lowest = s.measures && inside >= 0;
-        if (!at_lowest && write_triangle_manifold(s, pair, number, n, write) > 0) return true;
+        if (write_triangle_manifold(s, pair, number, n, write) > 0) return true;
         if (!(inside >= -slack)) return false;
-        write(triangle_contact(number, 1023), transform_point(s.frame, multiply_add(-height, n, lowest)),
-              rotate(s.frame.q, n), height);
+        const int feature = triangle_contact(number, 1023) | (inside >= 0 ? 0 : BESIDE_TRIANGLE);
+        write(feature, transform_point(s.frame, multiply_add(-height, n, lowest)), rotate(s.frame.q, n), height);
         return true;
     };
     // the normal is the shortest way out, or the only one
-    if (behind || inside >= maximum(-height, real(0))) {
+    if (behind || (inside >= maximum(-height, real(0)) && !(s.crosses && height < 0))) {
         push_along_face(0);
         return;
     }
     ConvexDistance d = convex_distance(pair, divide(write.reach, pair.unit));
+    if (s.crosses && !(d.distance > 0)) {
+        *s.crosses = true;
+        return;
+    }
     if (d.far || !(pair.unit * d.distance < write.reach)) return;
     const bool facet = s.body.kind == CONVEX_TRIANGLE;  // of another surface: it has no inside
     const real facing = dot(d.normal, n);
     const bool deep = -height > DEEP_PART * s.radius && front < THIN_PART * -height;
     if (facing < BACKWARDS && deep && !facet && !s.surface.is_field) return;
-    if (facing > FACE_COSINE && !s.measures && (push_along_face(0) || facet)) return;
+    if (facing > FACE_COSINE && (push_along_face(0) || facet)) return;
     vec3 outwards;
     const auto push_along = [&](const ConvexDistance& way) {
         return push_of(s.surface, t, triangle, s.origin, pair.unit * way.point, way.normal, outwards);
     };
     int push = push_along(d);
-    if (push == PUSH_NOT && s.turns && !facet && d.distance < -pair.b.radius) {
+    if (push == PUSH_NOT && !facet && d.distance < -pair.b.radius) {
         const ConvexDistance turned = turned_outwards(pair, outwards, d);
         const real deepest = TURNED_DEPTH * d.distance;
         if (turned.distance > deepest) push = push_along(turned), d = turned;
         if (push == PUSH_NOT && inside >= 0 && height > pair.unit * deepest) push = PUSH_FACE;
     }
+    bool pushed = push == PUSH_ALONG;
     if (push == PUSH_ALONG) {
-        if (s.measures || write_triangle_manifold(s, pair, number, d.normal, write) == 0)
+        if (write_triangle_manifold(s, pair, number, d.normal, write) == 0)
             write(triangle_contact(number, 1022), transform_point(s.frame, pair.unit * d.point),
                   rotate(s.frame.q, d.normal), pair.unit * d.distance);
     } else if (push == PUSH_FACE && (facing > FACE_COSINE || d.distance < 0)) {
-        push_along_face(facet ? real(0) : WEDGE_TOLERANCE * s.radius);
+        pushed = push_along_face(facet ? real(0) : WEDGE_TOLERANCE * s.radius);
     }
+    if (s.lost && !pushed && d.distance < 0) *s.lost = true;
 }
 
 // Contacts of a convex body with a surface, into a reduction; the surface counts as the first body.

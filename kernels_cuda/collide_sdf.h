@@ -6,8 +6,7 @@
 // on a face rests on all that touches it.
 #pragma once
 
-#include "field_patch.h"
-#include "mesh_solid.h"
+#include "sweep_sdf.h"
 
 // Parts of a surface that get a contact of their own, in voxels.
 constexpr real PART_VOXELS = 4;
@@ -18,20 +17,30 @@ constexpr real FACING_COSINE = real(0.7);
 // Points of a face's manifold take the contact's normal where their own is as near to it (cosine).
 constexpr real MANIFOLD_COSINE = real(0.9);
 
-// Numbers of contacts: what made them, and below it which one.
+// Numbers of contacts: what made them, whether the field is that of the pair's first shape, and below it which one.
+constexpr int NUMBER_BITS = 28;
+
 enum FieldContact : int {
     FIELD_CORNER = 0,
-    FIELD_VERTEX = 1 << 28,
-    FIELD_LEAST = 1 << 29,
-    FIELD_INNER = 1 << 30,
+    FIELD_OF_FIRST = 1 << NUMBER_BITS,
+    FIELD_VERTEX = 1 << (NUMBER_BITS + 1),
+    FIELD_LEAST = 2 << (NUMBER_BITS + 1),
+    FIELD_INNER = 3 << (NUMBER_BITS + 1),
 };
+
+// Bits that the parts of a patch have for their codes where a body has `count` patches.
+SIM_FUNCTION int bits_of_parts(int count) {
+    int bits = NUMBER_BITS;
+    while (bits > 1 && count > 1 << (NUMBER_BITS - bits)) --bits;
+    return bits;
+}
 
 // A field that collides, and where the contacts go; the first shape of the pair counts as the surface there.
 struct FieldContacts {
     FieldShape f;
-    Transform pose;     // of the field's shape
-    bool is_first;      // the field is the pair's first shape
-    int kind;           // added to all numbers
+    Transform pose;  // of the field's shape
+    bool is_first;   // the field is the pair's first shape
+    int kind;        // added to all numbers
     ContactReduction& found;
 
     // A point of the other shape, from the first node, with the field's value and outward normal there.
@@ -41,28 +50,6 @@ struct FieldContacts {
         else found(kind | number, point, -n, value);
     }
 };
-
-// The field's slope about a point, averaged over a voxel: it turns without jumps from cell to cell.
-SIM_FUNCTION vec3 field_normal(const SdfGrid& g, vec3 x) {
-    const real half = real(0.5) * g.voxel;
-    vec3 slope;
-    for (int a = 0; a < 3; ++a) {
-        vec3 low = x, high = x;
-        low[a] -= half;
-        high[a] += half;
-        slope[a] = sdf_sample(g, high).value - sdf_sample(g, low).value;
-    }
-    return normalize(g.inverse * slope, vec3{0, 0, 1});
-}
-
-// Within a flat patch its own normal is that of the contact: there the field is least, whatever its slope is.
-SIM_FUNCTION vec3 contact_normal(const FieldShape& f, const Patch& patch, const FieldPlace& at, const FieldMinimum& m) {
-    const vec3 slope = field_normal(f.grid, m.point);
-    const vec3 facing = -(at.turn * patch_normal(patch));
-    const real rim = real(1) - real(1e-4);
-    const bool within = absolute(m.u) < rim && absolute(m.v) < rim && dot(facing, slope) > real(0.5);
-    return within ? facing : slope;
-}
 
 // Of a curved body the point furthest along the contact is taken where the field is as low there: exact, and steady.
 SIM_FUNCTION void settle_on_support(const FieldShape& f, const Convex& body, const FieldPlace& at, FieldMinimum& m,
@@ -88,9 +75,12 @@ SIM_STAGE void take_corners(FieldContacts& to, const FieldPlace& at, const Featu
         const real value = sdf_sample(to.f.grid, x).value;
         if (!(value < to.found.reach)) continue;
         const vec3 slope = field_normal(to.f.grid, x);
-        to.take(FIELD_CORNER | (face.feature & 0xffff) << 5 | i, x, value, dot(slope, n) > MANIFOLD_COSINE ? n : slope);
+        to.take(FIELD_CORNER | face.feature << 5 | i, x, value, dot(slope, n) > MANIFOLD_COSINE ? n : slope);
     }
 }
+
+// How far behind a face a vertex of the field's surface may lie and still be one of its contacts, in voxels.
+constexpr real BEHIND_VOXELS = 2;
 
 // Vertices of the field's surface that face a flat polygon and lie over it. Corners and the unit `normal` of the
 // polygon in the frame of the field's shape, counter-clockwise seen from where the normal points.
@@ -100,40 +90,41 @@ SIM_STAGE void take_vertices(FieldContacts& to, const MeshShape& surface, const 
         lower = minimum(lower, corner[i]);
         upper = maximum(upper, corner[i]);
     }
-    const real reach = maximum(to.found.reach, real(0)) + to.f.grid.voxel;
+    const real behind = BEHIND_VOXELS * to.f.grid.voxel, reach = maximum(to.found.reach, behind) + to.f.grid.voxel;
     const MeshBox box = {lower - reach * vec3{1, 1, 1}, upper + reach * vec3{1, 1, 1}};
-    visit_triangles(surface, [&] { return box; }, [&](int t) {
+    const auto look = [&](int t) {
         const Triangle triangle = load_triangle(surface, t, zero_vec3());
         if (!(dot(triangle.normal, normal) < -FACING_COSINE)) return;
         for (int i = 0; i < 3; ++i) {
             const vec3 p = triangle.corner[i];
             const real height = dot(normal, p - corner[0]);
-            bool over = height < to.found.reach;
+            bool over = height < to.found.reach && height > -behind;
             for (int k = 0; k < count && over; ++k) {
                 const vec3 side = corner[k + 1 < count ? k + 1 : 0] - corner[k];
                 over = dot(cross(normal, side), p - corner[k]) >= 0;
             }
             if (!over) continue;
-            const int number = surface.model->mesh_triangle[3 * t + i];
+            const int number = mesh_corner(surface, t, i);
             to.take(FIELD_VERTEX | number, multiply_add(-height, normal, p) - to.f.origin, height, -normal);
         }
-    });
+    };
+    visit_triangles(surface, [&] { return box; }, look);
 }
 
 // The least values of the field on the patches of a convex body, and what lies about them.
 SIM_STAGE void collide_field_patch(FieldContacts& to, const MeshShape& surface, const Convex& body,
-                                   const FieldPlace& at, int number, const Patch& patch) {
+                                   const FieldPlace& at, int number, int bits, const Patch& patch) {
     FieldMinimum least = {REAL_INFINITY, zero_vec3(), 0, 0, 0};
     vec3 n = zero_vec3();
     auto take = [&](FieldMinimum m) {
         vec3 normal = contact_normal(to.f, patch, at, m);
         settle_on_support(to.f, body, at, m, normal);
-        to.take(FIELD_LEAST | (number & 0xffff) << 13 | m.code, m.point, m.value, normal);
+        to.take(FIELD_LEAST | number << bits | m.code, m.point, m.value, normal);
         if (!(m.value < least.value)) return;
         least = m;
         n = normal;
     };
-    search_patch(to.f, patch, at, CONTACT_SEARCH, to.found.reach, PART_VOXELS * to.f.grid.voxel, take);
+    search_patch(to.f, patch, at, CONTACT_SEARCH, to.found.reach, PART_VOXELS * to.f.grid.voxel, bits, take);
     if (!(least.value < to.found.reach)) return;
     const FeaturePolygon face = feature_polygon(body, -transpose_multiply(at.turn, n));
     if (face.count < 2) return;
@@ -168,7 +159,8 @@ SIM_STAGE ConvexDistance ball_in_body(const InnerBall& ball, const Convex& body,
 SIM_STAGE void collide_convex_field(const Convex& body, const Transform& pose, real radius, FieldContacts& to,
                                     const MeshShape& surface) {
     const FieldPlace at = field_place(to.f, to.pose, pose);
-    visit_patches(body, [&](int i, const Patch& patch) { collide_field_patch(to, surface, body, at, i, patch); });
+    const int bits = bits_of_parts(most_patches(body));
+    visit_patches(body, [&](int i, const Patch& patch) { collide_field_patch(to, surface, body, at, i, bits, patch); });
     const ConvexDistance ball = ball_in_body(inner_ball(to.f, to.pose), body, pose, radius);
     if (!ball.far) to.found(FIELD_INNER, ball.point, ball.normal, ball.distance);
 }
@@ -194,51 +186,103 @@ SIM_STAGE void collide_plane_field(const PlacedShape& plane, FieldContacts& to, 
     const FieldPlace at = field_place(to.f, to.pose, plane.pose);
     auto take = [&](const FieldMinimum& least) { to.take(FIELD_LEAST, least.point, least.value, -normal); };
     const Patch under = plane_patch(plane.pose, to.pose.p, radius);
-    search_patch(to.f, under, at, CONTACT_SEARCH, to.found.reach, REAL_INFINITY, take);
+    search_patch(to.f, under, at, CONTACT_SEARCH, to.found.reach, REAL_INFINITY, 1, take);
     const real inner = height + dot(normal, to.f.inner);
     if (inner < 0)
         to.take(FIELD_INNER, multiply_add(-inner, normal, to.f.inner) - to.f.origin, inner + to.f.depth, -normal);
 }
 
-// The triangles of another surface in the field. Of those that are no larger than a part, which are many, the deepest
-// point and the vertices; of others as of a convex body. `field_surface` null: the field's vertices are left out.
-SIM_STAGE void collide_surface_field(const MeshShape& other, const Transform& pose, FieldContacts& to, real radius,
-                                     const MeshShape* field_surface) {
+// A surface and a field.
+struct FieldSurface {
+    const MeshShape& other;
+    const FieldShape* own;   // the field of which the surface is that; null: a mesh
+    const MeshShape* field;  // the field's surface; null: its vertices are left out
+    FieldPlace at;
+    int bits;  // of parts
+};
+
+// The outward normal of the field where `x` of triangle t touches, which is (u, v) of its patch, or its corner.
+SIM_FUNCTION vec3 normal_on_surface(const FieldShape& f, const FieldSurface& s, int t, vec3 x, real u, real v,
+                                    int corner) {
+    const vec3 local = transpose_multiply(s.at.turn, x - s.at.shift);
+    SurfaceBend bend = s.own != nullptr ? field_bend(s.own->grid, local - s.own->origin)
+                       : corner < 0     ? triangle_bend(s.other, t, u, v)
+                                        : corner_bend(s.other, t, corner);
+    bend.normal = s.at.turn * bend.normal;
+    return flatter_normal(field_bend(f.grid, x), bend);
+}
+
+SIM_STAGE void take_least(FieldContacts& to, const FieldSurface& s, const FieldTriangle& triangle, int t,
+                          const FieldMinimum& least) {
+    const int number = t - s.other.model->mesh_triangle_start[s.other.mesh];
+    const bool within = is_within_flat(triangle.patch, s.at, least, field_normal(to.f.grid, least.point));
+    const vec3 n = within ? -triangle.normal : normal_on_surface(to.f, s, t, least.point, least.u, least.v, -1);
+    to.take(FIELD_LEAST | number << s.bits | least.code, least.point, least.value, n);
+}
+
+// A triangle that is larger than a part: as the patch of a convex body.
+SIM_STAGE void collide_large_triangle(FieldContacts& to, const FieldSurface& s, const FieldTriangle& triangle, int t) {
+    bool touches = false;
+    auto take = [&](const FieldMinimum& least) {
+        touches = true;
+        take_least(to, s, triangle, t, least);
+    };
+    const real part = PART_VOXELS * to.f.grid.voxel;
+    search_patch(to.f, triangle.patch, s.at, CONTACT_SEARCH, to.found.reach, part, s.bits, take);
+    if (!touches || s.field == nullptr) return;
+    vec3 corner[3];
+    for (int i = 0; i < 3; ++i) corner[i] = triangle.corner[i] + to.f.origin;
+    take_vertices(to, *s.field, corner, 3, triangle.normal);
+}
+
+// A triangle: its vertices, and the least of the field where that is deeper than they are; of a large triangle of all
+// parts.
+SIM_STAGE void collide_triangle_field(FieldContacts& to, const FieldSurface& s, int t) {
+    const FieldTriangle triangle = field_triangle(s.other, s.at, t);
+    if (!may_be_below(to.f, triangle, to.found.reach)) return;
+    real deepest = REAL_INFINITY;
+    for (int i = 0; i < 3; ++i) {
+        const vec3 x = triangle.corner[i];
+        const real value = sdf_sample(to.f.grid, x).value;
+        deepest = minimum(deepest, value);
+        if (!(value < to.found.reach)) continue;
+        to.take(FIELD_CORNER | mesh_corner(s.other, t, i), x, value, normal_on_surface(to.f, s, t, x, 0, 0, i));
+    }
+    if (triangle.longest > PART_VOXELS * to.f.grid.voxel) return collide_large_triangle(to, s, triangle, t);
+    auto take = [&](const FieldMinimum& least) { take_least(to, s, triangle, t, least); };
+    const real limit = minimum(to.found.reach, multiply_add(-TRIANGLE_SEARCH.tolerance, to.f.grid.voxel, deepest));
+    search_patch(to.f, triangle.patch, s.at, TRIANGLE_SEARCH, limit, REAL_INFINITY, 1, take);
+}
+
+// The triangles of another surface in the field. `radius`: of the field's shape; the pointers as of FieldSurface.
+SIM_STAGE void collide_surface_field(const MeshShape& other, const FieldShape* own, const Transform& pose,
+                                     FieldContacts& to, real radius, const MeshShape* field) {
     const ModelView& m = *other.model;
-    const SdfGrid& g = to.f.grid;
-    const FieldPlace at = field_place(to.f, to.pose, pose);
-    const vec3 centre = inverse_transform_point(pose, to.pose.p), reach = (radius + to.found.reach) * vec3{1, 1, 1};
-    const MeshBox box = unscaled_box(other, centre - reach, centre + reach);
-    const real part = PART_VOXELS * g.voxel;
-    real deepest = to.found.reach;
-    visit_triangles(other, [&] { return box; }, [&](int t) {
-        const Triangle triangle = load_triangle(other, t, zero_vec3());
-        if (is_zero(triangle.normal)) return;
-        const Patch patch = {PATCH_TRIANGLE, 0, {triangle.corner[0], triangle.corner[1], triangle.corner[2]}};
-        const int number = (t - m.mesh_triangle_start[other.mesh]) & 0xffff;
-        const vec3 a = triangle.corner[1] - triangle.corner[0], b = triangle.corner[2] - triangle.corner[0];
-        const bool large = maximum(length(a), length(b)) > part;
-        bool touches = false;
-        auto take = [&](const FieldMinimum& least) {
-            touches = true;
-            deepest = minimum(deepest, least.value);
-            to.take(FIELD_LEAST | number << 13 | least.code, least.point, least.value,
-                    contact_normal(to.f, patch, at, least));
-        };
-        if (large) search_patch(to.f, patch, at, CONTACT_SEARCH, to.found.reach, part, take);
-        else search_patch(to.f, patch, at, TRIANGLE_SEARCH, deepest, part, take);
-        if (large && !touches) return;
-        for (int i = 0; i < 3; ++i) {
-            const vec3 x = at.turn * triangle.corner[i] + at.shift;
-            const real value = sdf_sample(g, x).value;
-            const int vertex = m.mesh_triangle[3 * t + i] & 0xfffffff;
-            if (value < to.found.reach) to.take(FIELD_CORNER | vertex, x, value, field_normal(g, x));
-        }
-        if (!large || field_surface == nullptr) return;
-        vec3 corner[3];
-        for (int i = 0; i < 3; ++i) corner[i] = at.turn * triangle.corner[i] + at.shift + to.f.origin;
-        take_vertices(to, *field_surface, corner, 3, at.turn * triangle.normal);
-    });
+    const int count = m.mesh_triangle_start[other.mesh + 1] - m.mesh_triangle_start[other.mesh];
+    const FieldSurface s = {other, own, field, field_place(to.f, to.pose, pose), bits_of_parts(count)};
+    visit_in_field(
+        other, to.f, s.at, radius, [&] { return to.found.reach; }, [&](int t) { collide_triangle_field(to, s, t); });
+}
+
+// Into `found`; `a` has the smaller ShapeType.
+SIM_STAGE void collide_with_field(const ModelView& model, int routine, int shape0, const Transform& pose0, int shape1,
+                                  const Transform& pose1, const PlacedShape& a, ContactReduction& found) {
+    const real radius0 = model.shape_radius[shape0], radius1 = model.shape_radius[shape1];
+    FieldContacts to = {field_shape(model, shape1), pose1, false, 0, found};
+    const MeshShape surface = mesh_shape(model, shape1);
+    if (routine == PAIR_PLANE_SDF) return collide_plane_field(a, to, surface, radius1);
+    if (routine == PAIR_CONVEX_SDF) return collide_convex_field(convex_of(model, shape0), pose0, radius0, to, surface);
+    const MeshShape first = mesh_shape(model, shape0);
+    if (routine == PAIR_SDF_SDF) {
+        FieldContacts back = {field_shape(model, shape0), pose0, true, FIELD_OF_FIRST, found};
+        collide_surface_field(first, &back.f, pose0, to, radius1, nullptr);
+        return collide_surface_field(surface, &to.f, pose1, back, radius0, nullptr);
+    }
+    collide_surface_field(first, nullptr, pose0, to, radius1, &surface);
+    const InnerBall ball = inner_ball(to.f, pose1);
+    const real own = ball.body.radius;
+    if (routine == PAIR_MESH_SDF) push_out_body(first, pose0, ball.body, ball.pose, found);
+    else collide_surface(body_over_surface(first, pose0, a.size.z, ball.body, ball.pose, own), found);
 }
 
 // Pairs with a distance field; `a` has the smaller ShapeType. The frame of the smaller body keeps the contacts.
@@ -248,29 +292,20 @@ SIM_STAGE void collide_field_pair(const ModelView& model, int routine, int shape
     const real radius0 = model.shape_radius[shape0], radius1 = model.shape_radius[shape1];
     const bool first_smaller = radius0 < radius1;
     const real radius = first_smaller ? radius0 : radius1;
-    ContactReduction found;
-    found.begin(first_smaller ? a.pose : b.pose, radius, write.reach);
-    found.time = write.time;
-    FieldContacts to = {field_shape(model, shape1), b.pose, false, 0, found};
-    const MeshShape surface = mesh_shape(model, shape1);
-    switch (routine) {
-        case PAIR_PLANE_SDF: collide_plane_field(a, to, surface, radius1); break;
-        case PAIR_CONVEX_SDF: collide_convex_field(convex_of(model, shape0), a.pose, radius0, to, surface); break;
-        case PAIR_SDF_SDF: {
-            const MeshShape first = mesh_shape(model, shape0);
-            collide_surface_field(first, a.pose, to, radius1, nullptr);
-            FieldContacts back = {field_shape(model, shape0), a.pose, true, 1 << 27, found};
-            collide_surface_field(surface, b.pose, back, radius0, nullptr);
-            break;
-        }
-        default: {
-            const MeshShape first = mesh_shape(model, shape0);
-            collide_surface_field(first, a.pose, to, radius1, &surface);
-            const InnerBall ball = inner_ball(to.f, b.pose);
-            const real own = ball.body.radius;
-            if (routine == PAIR_MESH_SDF) push_out_body(first, a.pose, ball.body, ball.pose, found);
-            else collide_surface(body_over_surface(first, a.pose, a.size.z, ball.body, ball.pose, own), found);
-        }
+    Transform pose0 = a.pose, pose1 = b.pose;
+    const real time = write.sweep ? touch_time(MovingField{model, shape0, shape1, pose0, pose1}, *write.sweep) : -1;
+    if (time > 0) {
+        pose0 = moved_pose(write.sweep->body[0], pose0, time);
+        pose1 = moved_pose(write.sweep->body[1], pose1, time);
     }
+    ContactReduction found;
+    found.begin(first_smaller ? pose0 : pose1, radius, write.reach);
+    if (time >= 0) {
+        found.reach = maximum(reach_at_touch(*write.sweep, time), write.reach);
+        found.time = maximum(time, SWEEP_START);
+        found.way = time * write.sweep->speed;
+    }
+    collide_with_field(model, routine, shape0, pose0, shape1, pose1, a, found);
+    write.reach = maximum(found.reach, write.reach);
     write_reduced(found, radius, true, write);
 }

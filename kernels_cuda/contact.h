@@ -35,11 +35,11 @@ struct ShapePlace {
 // Contacts of a world. Records lie at the slots of their pairs, `slot` lists those in use in the order (pair, feature).
 // Both are touched a few times a step and so lie in the slow memory of the group.
 struct ContactMemory {
-    ShapePlace* shape;      // of every shape of the world and every shared static one
+    ShapePlace* shape;  // of every shape of the world and every shared static one
     Contact* records;
     int* slot;
-    int* pair_count;        // contacts of each pair
-    int* candidate;         // pairs whose bounding spheres are within reach
+    int* candidate;           // pairs whose bounding spheres are within reach
+    int* candidate_contacts;  // how many contacts each of them has
 
     SIM_FUNCTION Contact& operator[](int i) const { return records[slot[i]]; }
 };
@@ -50,8 +50,8 @@ SIM_INLINE ContactMemory take_contact_memory(MemoryBump& bump, MemoryBump& slow,
     m.shape = bump.take<ShapePlace>(t.shapes());
     m.records = slow.take<Contact>(t.contacts_max());
     m.slot = slow.take<int>(t.contacts_max());
-    m.pair_count = bump.take<int>(t.pairs());
     m.candidate = bump.take<int>(t.pairs());
+    m.candidate_contacts = bump.take<int>(t.pairs());
     return m;
 }
 

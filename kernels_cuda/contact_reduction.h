@@ -22,12 +22,25 @@ struct ReducedContact {
     int number;    // -1: none
 };
 
+// The order of contacts: by their numbers, and where these are equal (one vertex was met by several triangles; of two
+// meshes numbers repeat) by what they hold. Of two with one score the first stands.
+SIM_FUNCTION bool precedes(const ReducedContact& a, const ReducedContact& b) {
+    if (a.number != b.number) return a.number < b.number;
+    if (a.distance != b.distance) return a.distance < b.distance;
+    for (int i = 0; i < 3; ++i)
+        if (a.normal[i] != b.normal[i]) return a.normal[i] < b.normal[i];
+    for (int i = 0; i < 3; ++i)
+        if (a.point[i] != b.point[i]) return a.point[i] < b.point[i];
+    return false;
+}
+
 // Takes contacts as a routine's `write` does, with the surface as the first body. `frame`: that of the body which
 // touches the surface; the bins go with it.
 struct ContactReduction {
     Transform frame;
     real reach;
     real steps;  // per metre: scores are rounded down to whole ones, so that the first of nearly equal contacts wins
+    real finer;  // scores of depth are rounded this many times finer
     vec3 tangent_hint;
     real time;  // of the contacts that come
     real way;   // m, to go until then
@@ -39,6 +52,7 @@ struct ContactReduction {
         frame = pose;
         reach = distance;
         steps = divide(STEPS_PER_RADIUS, maximum(radius, real(1e-12)));
+        finer = 1;
         tangent_hint = zero_vec3();
         time = way = 0;
         for (int i = 0; i < NORMAL_BINS * BIN_SLOTS; ++i) slot[i].number = -1;
@@ -46,6 +60,7 @@ struct ContactReduction {
 
     SIM_FUNCTION void operator()(int number, vec3 point, vec3 normal, real distance) {
         if (!(distance < reach && distance >= -REAL_MAX)) return;
+        const ReducedContact c = {point, normal, distance, time, way, number};
         const vec3 n = inverse_rotate(frame.q, normal), size = absolute(n);
         int k = size.y > size.x ? 1 : 0;
         k = size.z > size[k] ? 2 : k;
@@ -60,15 +75,23 @@ struct ContactReduction {
                                         far_u,           far_v,  -far_u, -far_v};
         for (int i = 0; i < BIN_SLOTS; ++i) {
             const int s = BIN_SLOTS * bin + i;
-            const real rounded = floor_of(multiply_add(scores[i], steps, STEP_OFFSET));
-            const bool better = rounded > score[s] || (rounded == score[s] && number < slot[s].number);
+            const real rounded = floor_of(multiply_add(scores[i], i == 0 ? finer * steps : steps, STEP_OFFSET));
+            const bool better = rounded > score[s] || (rounded == score[s] && precedes(c, slot[s]));
             // what touches now comes before what is still to be met
             const bool now = way == 0, was_now = !(slot[s].way > 0);
             if (slot[s].number >= 0 && !(now == was_now ? better : now)) continue;
-            slot[s] = {point, normal, distance, time, way, number};
+            slot[s] = c;
             score[s] = rounded;
         }
     }
+
+    SIM_FUNCTION void drop_deeper(real depth) {
+        for (int i = 0; i < NORMAL_BINS * BIN_SLOTS; ++i)
+            if (slot[i].number >= 0 && slot[i].distance < -depth) slot[i].number = -1;
+    }
+
+    // Numbers of two meshes have too few bits for all pairs of triangles (depths are fine for these alone).
+    SIM_INLINE bool numbers_repeat() const { return finer > 1; }
 
     // The deepest of all; number -1: there is none.
     SIM_FUNCTION ReducedContact deepest() const {
@@ -80,8 +103,9 @@ struct ContactReduction {
     }
 };
 
-// Contacts nearer to each other than this part of the body's radius, along nearly one normal, are one. A deepest
-// contact that is deeper than the furthest ones by less than this part says no more than they do.
+// Contacts nearer to each other than this part of the body's radius, along nearly one normal, are one, and so are those
+// with one number: near each other where numbers repeat, else anywhere. A deepest contact that is deeper than the
+// furthest ones by less than this part says no more than they do.
 constexpr real MERGED_CONTACTS = real(1e-3);
 constexpr real DEEPER_CONTACT = real(3e-4);
 constexpr real MERGED_NORMALS = real(0.999);
@@ -91,8 +115,14 @@ SIM_FUNCTION bool is_wanted(const ContactReduction& found, int bin, int i, real 
     const ReducedContact* slot = found.slot + BIN_SLOTS * bin;
     if (i > 0 || slot[0].number < 0) return slot[i].number >= 0;
     real least = REAL_INFINITY;
-    for (int k = 1; k < BIN_SLOTS; ++k) least = minimum(least, slot[k].distance);
-    return slot[0].distance < least - DEEPER_CONTACT * radius;
+    for (int k = 1; k < BIN_SLOTS; ++k) {
+        // where depths are fine one of the furthest is taken first, so that none near it takes its place
+        const vec3 apart = slot[k].point - slot[0].point;
+        const real merge = MERGED_CONTACTS * radius;
+        if (found.finer > 1 && dot(apart, apart) <= merge * merge) return true;
+        least = minimum(least, slot[k].distance);
+    }
+    return slot[0].distance < least - divide(DEEPER_CONTACT * radius, found.finer);
 }
 
 // Writes what was kept, features ascending. `surface_first`: the surface is the pair's first shape.
@@ -107,13 +137,14 @@ SIM_FUNCTION void write_reduced(const ContactReduction& found, real radius, bool
             for (int k = 0; k < count && is_new; ++k) {
                 const vec3 apart = c.point - kept[k].point;
                 const real merge = MERGED_CONTACTS * radius;
-                is_new = c.number != kept[k].number &&
-                         (dot(apart, apart) > merge * merge || dot(c.normal, kept[k].normal) < MERGED_NORMALS);
+                const bool far = dot(apart, apart) > merge * merge, one_number = c.number == kept[k].number;
+                is_new = one_number ? far && found.numbers_repeat()
+                                    : far || dot(c.normal, kept[k].normal) < MERGED_NORMALS;
             }
             if (is_new) kept[count++] = c;
         }
     for (int i = 1; i < count; ++i)
-        for (int k = i; k > 0 && kept[k].number < kept[k - 1].number; --k) {
+        for (int k = i; k > 0 && precedes(kept[k], kept[k - 1]); --k) {
             const ReducedContact c = kept[k];
             kept[k] = kept[k - 1];
             kept[k - 1] = c;

@@ -45,7 +45,7 @@ SIM_INLINE vec3 laid_down(vec3 d, real r) {
 constexpr real DISC_COMPONENT = real(0.2);
 
 SIM_FUNCTION void cylinder_feature(FeaturePolygon& f, const Convex& c, vec3 d) {
-    if (absolute(d.z) > DISC_COMPONENT) return take_disc(f, d, c.size.x, copy_sign(c.size.y, d.z));
+    if (absolute(d.z) > DISC_COMPONENT) return take_disc(f, d, c.size.x, end_towards(c.size.y, d.z));
     const vec3 side = laid_down(d, c.size.x);
     take_point(f, {side.x, side.y, c.size.y});
     take_point(f, {side.x, side.y, -c.size.y});

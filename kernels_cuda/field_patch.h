@@ -149,6 +149,13 @@ SIM_FUNCTION Patch body_patch(const Convex& c, int i) {
     }
 }
 
+// No less than the patches of a body.
+SIM_FUNCTION int most_patches(const Convex& c) {
+    if (c.kind != CONVEX_HULL) return patch_count(c);
+    const ModelView& m = *c.model;
+    return m.hull_face_start[m.mesh_hull_face_start[c.mesh + 1]] - m.hull_face_start[m.mesh_hull_face_start[c.mesh]];
+}
+
 // Calls visit(number, patch) for all patches of a body.
 template <class Visit>
 SIM_FUNCTION void visit_patches(const Convex& c, Visit visit) {
@@ -326,6 +333,13 @@ constexpr SearchEffort CONTACT_SEARCH = {1e-3f, 512}, DISTANCE_SEARCH = {2e-4f, 
 constexpr SearchEffort TRIANGLE_SEARCH = {real(1e-3), 128};  // of many small ones
 constexpr real FIRST_TOLERANCE = real(0.1), ROUND = 10;
 
+// Lower by more than round-off: of a flat valley the first point that is looked at stands.
+constexpr real STEADY_VOXELS = real(2000) * REAL_EPSILON;
+
+SIM_INLINE bool is_lower(const SdfGrid& g, real value, const FieldMinimum& best) {
+    return value < multiply_add(-STEADY_VOXELS, g.voxel, best.value);
+}
+
 // A field and a patch of a body that stands in it.
 struct PatchSearch {
     const FieldShape& f;
@@ -340,7 +354,7 @@ struct PatchSearch {
     SIM_FUNCTION void look_at(real u, real v, FieldMinimum& best) const {
         const vec3 x = at.turn * patch_piece(patch, u, v, 0, 0).middle + at.shift;
         const real value = sdf_sample(f.grid, x).value;
-        if (value < best.value) best = {value, x, u, v, best.code};
+        if (is_lower(f.grid, value, best)) best = {value, x, u, v, best.code};
     }
 };
 
@@ -360,7 +374,7 @@ SIM_FUNCTION Halving look_at_piece(const PatchSearch& s, const PatchWalk& w, con
     const SdfSample sample = sdf_sample(g, p.middle);
     const real by_u = dot(sample.gradient, p.along_u), by_v = dot(sample.gradient, p.along_v);
     if (closely) {  // the middle, and the corner that lies lowest
-        if (sample.value < best.value) best = {sample.value, p.middle, w.u, w.v, best.code};
+        if (is_lower(g, sample.value, best)) best = {sample.value, p.middle, w.u, w.v, best.code};
         s.look_at(by_u > 0 ? w.u - w.du : w.u + w.du, by_v > 0 ? w.v - w.dv : w.v + w.dv, best);
     }
     bool inside = true;
@@ -415,24 +429,24 @@ SIM_STAGE void search_part(const PatchSearch& s, const PatchWalk& part, SearchEf
 }
 
 // Calls take(minimum) for the least value below `limit` on each part of the patch of about the size `part` (m). `part`
-// infinite: once, for all of it.
+// infinite: once, for all of it. Codes of parts are below 1 << code_bits: what has more parts has larger ones.
 template <class Take>
 SIM_FUNCTION void search_patch(const FieldShape& f, const Patch& patch, const FieldPlace& at, SearchEffort effort,
-                               real limit, real part, Take& take) {
+                               real limit, real part, int code_bits, Take& take) {
     const PatchSearch s = {f, patch, at};
     PatchWalk walk;
     for (bool more = true; more; more = walk.next()) {
         PatchPiece p = s.piece(walk);
-        const int code = int(1u << (walk.depth < 12 ? walk.depth : 12) | (unsigned(walk.upper) & 0xfff));
-        FieldMinimum best = {limit, zero_vec3(), 0, 0, code};
+        FieldMinimum best = {limit, zero_vec3(), 0, 0, 0};
         Halving half = look_at_piece(s, walk, p, false, 0, best);
-        while (half.possible && length(p.along_u) + length(p.along_v) + p.bulge > part) {
+        while (half.possible && walk.depth + 1 < code_bits &&
+               length(p.along_u) + length(p.along_v) + p.bulge > part) {
             walk.down(half.across, half.to_upper);
             p = s.piece(walk);
             half = look_at_piece(s, walk, p, false, 0, best);
         }
         if (!half.possible) continue;
-        best.code = int(1u << (walk.depth < 12 ? walk.depth : 12) | (unsigned(walk.upper) & 0xfff));
+        best.code = int(1u << walk.depth | unsigned(walk.upper));
         search_part(s, walk, effort, best);
         if (best.value < limit) take(best);
     }

@@ -20,7 +20,7 @@ struct GjkResult {
     DifferencePoint corner[4];  // of the last simplex
     int count;
     vec3 v;         // point of the difference nearest to the origin: from the second core to the first
-    vec3 a;         // nearest point of the first core
+    vec3 a, b;      // the nearest points of the cores, the second one's with its shift: a - b is v but for round-off
     real distance;
     vec3 normal;    // of the directions that were tried the one along which the gap is largest, unit
     real bound;     // that gap
@@ -31,11 +31,12 @@ struct GjkResult {
 SIM_FUNCTION void take_corner(GjkResult& r, const DifferencePoint& next, const NearestOfSimplex& nearest) {
     r.corner[r.count] = next;
     int kept = 0;
-    r.a = zero_vec3();
+    r.a = r.b = zero_vec3();
     const int corners = r.count + 1;
     for (int i = 0; i < corners; ++i) {
         if (!nearest.inside && !(nearest.weight[i] > 0)) continue;
         r.a = multiply_add(nearest.weight[i], r.corner[i].a, r.a);
+        r.b = multiply_add(nearest.weight[i], r.corner[i].a - r.corner[i].w, r.b);
         if (kept < i) r.corner[kept] = r.corner[i];
         ++kept;
     }
@@ -53,6 +54,7 @@ SIM_FUNCTION GjkResult gjk(const ConvexPair& pair, vec3 shift, vec3 start, real 
     r.count = 1;
     r.v = r.corner[0].w;
     r.a = r.corner[0].a;
+    r.b = r.a - r.v;
     r.distance = length(r.v);
     r.normal = start;
     r.bound = -REAL_INFINITY;

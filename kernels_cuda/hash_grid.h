@@ -1,30 +1,38 @@
 // Points in a grid of cells, sorted by cell: who is within a distance of a place.
 //
-// A cell's place in the table is made of the low bits of its coordinates, x lowest, so that cells along x lie side by
-// side and a row of them is one range. The layout gives each axis the bits that the points' extent needs, as far as
-// they go; where they do not suffice, far cells share a place, which costs time and no more: points are told by
-// distance.
+// A cell's place in the table is (z * places along y + y) * places along x + x, so that cells along x lie side by side
+// and a row of them is one range. Along each axis the table has a place for each cell of the points' extent, as far as
+// it goes; where it does not suffice, an axis has 2^bits places and far cells share one, which costs time and no more:
+// points are told by distance.
 #pragma once
 
 #include "vector.h"
 
 inline constexpr int GRID_LARGEST_CELL = 1 << 30;
 
-// Made on the device at each build (hash_grid.cu).
+// Made on the device at each build (grid_build.cu).
 struct GridLayout {
     real origin[3];   // of cell 0
     real inverse[3];  // 1 / size of a cell
     real period[3];   // 0: none
-    int bits[4];      // of x, y, z and the group
+    int bits[4];      // of x, y, z and the group that tell places apart
+    int places[4];    // in the table along each: all that are in use, or 2^bits where these are more
     int cells[3];     // cells in use along an axis: those of points are 0 .. cells - 1
+    // the build sorts points into buckets, each of so many places that follow one another
+    int bucket_places;
+    uint64 bucket_factor;  // 2^40 / bucket_places, rounded up
+
+    SIM_INLINE int table_places() const { return places[0] * places[1] * places[2] * places[3]; }
 };
+
+static_assert(sizeof(GridLayout) == (sizeof(real) == 4 ? 96 : 128), "LAYOUT_BYTES of collision/grid_build.py");
 
 struct GridView {
     const GridLayout* layout;
-    const int* starts;         // (2^bits + 1) the first point of each place in the table
-    const int* order;          // (n) the point at each place of the sorted order
-    const real *x, *y, *z;     // (n) in sorted order
-    const int* group;          // (n) in sorted order, or null
+    const int* starts;      // the first point of each place in the table, and of what follows the last
+    const int* order;       // (n) the point at each place of the sorted order
+    const real *x, *y, *z;  // (n) in sorted order
+    const int* group;       // (n) in sorted order, or null
 };
 
 // From what HashGrid.arrays() gives a kernel.
@@ -37,11 +45,11 @@ SIM_INLINE int grid_cell(real x, real origin, real inverse) {
     return to_int(clamp(floor_of((x - origin) * inverse), real(-GRID_LARGEST_CELL), real(GRID_LARGEST_CELL)));
 }
 
-// x brought into [0, period)
+// x brought into [0, period); NaN where it is not finite
 SIM_INLINE real grid_wrapped(real x, real period) {
     if (!(period > real(0))) return x;
     const real turned = x - period * floor_of(divide(x, period));
-    return turned < period && turned >= real(0) ? turned : real(0);
+    return turned < real(0) || turned >= period ? real(0) : turned;
 }
 
 // The shortest of a difference and its periodic images.
@@ -49,10 +57,10 @@ SIM_INLINE real grid_difference(real d, real period) {
     return period > real(0) ? d - period * floor_of(divide(d, period) + real(0.5)) : d;
 }
 
-SIM_INLINE uint32 grid_place(const GridLayout& g, int x, int y, int z, int group) {
-    const uint32 low_x = uint32(x) & ((1u << g.bits[0]) - 1u), low_y = uint32(y) & ((1u << g.bits[1]) - 1u);
-    const uint32 low_z = uint32(z) & ((1u << g.bits[2]) - 1u), low_group = uint32(group) & ((1u << g.bits[3]) - 1u);
-    return ((low_group << g.bits[2] | low_z) << g.bits[1] | low_y) << g.bits[0] | low_x;
+SIM_INLINE int grid_place(const GridLayout& g, int x, int y, int z, int group) {
+    const int low_x = x & ((1 << g.bits[0]) - 1), low_y = y & ((1 << g.bits[1]) - 1);
+    const int low_z = z & ((1 << g.bits[2]) - 1), low_group = group & ((1 << g.bits[3]) - 1);
+    return ((low_group * g.places[2] + low_z) * g.places[1] + low_y) * g.places[0] + low_x;
 }
 
 // Cells along an axis that [x - reach, x + reach] touches: `count` of them from `first` on, each place of the table
@@ -63,7 +71,7 @@ struct GridRange {
     SIM_INLINE GridRange(const GridLayout& g, int axis, real x, real reach) {
         // above the rounding of x - reach and of the differences that are compared with the radius
         const real wide = reach + real(4) * REAL_EPSILON * (absolute(x) + absolute(g.origin[axis]) + reach);
-        const int cells = g.cells[axis], places = 1 << g.bits[axis];
+        const int cells = g.cells[axis], places = g.places[axis];
         int low = grid_cell(x - wide, g.origin[axis], g.inverse[axis]);
         int high = grid_cell(x + wide, g.origin[axis], g.inverse[axis]);
         if (g.period[axis] > real(0)) {
@@ -85,25 +93,27 @@ struct GridRange {
     }
 };
 
-// Calls range(begin, end), places of the sorted order, for all that may be within `reach` of the point.
+// Calls range(begin, end), places of the sorted order, for all that may be within `reach` of the point. A group that
+// the grid does not have meets points of others, which GridTest tells apart.
 template <class Range>
 SIM_INLINE void grid_visit(const GridView& grid, vec3 point, real reach, int group, Range range) {
     const GridLayout& g = *grid.layout;
     const GridRange along_x(g, 0, point.x, reach), along_y(g, 1, point.y, reach), along_z(g, 2, point.z, reach);
     if (along_x.count <= 0) return;
-    const int places = 1 << g.bits[0];
+    const int places = g.places[0], mask = (1 << g.bits[0]) - 1;
     const bool rows = !(g.period[0] > real(0));
+    const int low_group = group & ((1 << g.bits[3]) - 1), of_group = low_group < g.places[3] ? low_group : 0;
     for (int k = 0; k < along_z.count; ++k) {
         for (int j = 0; j < along_y.count; ++j) {
-            const uint32 row = grid_place(g, 0, along_y.cell(g, 1, j), along_z.cell(g, 2, k), group);
+            const int row = grid_place(g, 0, along_y.cell(g, 1, j), along_z.cell(g, 2, k), of_group);
             if (!rows) {
                 for (int i = 0; i < along_x.count; ++i) {
-                    const uint32 place = row + (uint32(along_x.cell(g, 0, i)) & uint32(places - 1));
+                    const int place = row + (along_x.cell(g, 0, i) & mask);
                     range(grid.starts[place], grid.starts[place + 1]);
                 }
                 continue;
             }
-            const int first = along_x.count == places ? 0 : along_x.first & (places - 1), last = first + along_x.count;
+            const int first = along_x.count == places ? 0 : along_x.first & mask, last = first + along_x.count;
             range(grid.starts[row + first], grid.starts[row + (last < places ? last : places)]);
             if (last > places) range(grid.starts[row], grid.starts[row + last - places]);
         }

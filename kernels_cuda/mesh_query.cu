@@ -163,7 +163,7 @@ struct ClosestQuery {
         }
         const int found = bvh.primitive[place];
         const Triangle triangle(vertices, faces + 3 * found);
-        const ClosestHit hit = closest_on_triangle(triangle, p);
+        const ClosestHit hit = triangle.prepared().closest(p);
         const vec3 q = triangle.at(hit.u, hit.v);
         bool inside = false;
         if (sign == 1) inside = dot(p - q, side_normal(vertices, topology, found, hit.part)) < real(0);

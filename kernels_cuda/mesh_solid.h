@@ -2,25 +2,7 @@
 #pragma once
 
 #include "collide_mesh.h"
-
-// The nearest point of a triangle (Ericson 2005, 5.1.5): by the regions of its corners, edges and face.
-SIM_FUNCTION vec3 closest_on_triangle(const Triangle& t, vec3 p) {
-    const vec3 ab = t.corner[1] - t.corner[0], ac = t.corner[2] - t.corner[0];
-    const vec3 ap = p - t.corner[0], bp = p - t.corner[1], cp = p - t.corner[2];
-    const real d1 = dot(ab, ap), d2 = dot(ac, ap), d3 = dot(ab, bp), d4 = dot(ac, bp), d5 = dot(ab, cp),
-               d6 = dot(ac, cp);
-    if (d1 <= 0 && d2 <= 0) return t.corner[0];
-    if (d3 >= 0 && d4 <= d3) return t.corner[1];
-    if (d6 >= 0 && d5 <= d6) return t.corner[2];
-    const real vc = multiply_add(d1, d4, -(d3 * d2)), vb = multiply_add(d5, d2, -(d1 * d6)),
-               va = multiply_add(d3, d6, -(d5 * d4));
-    if (vc <= 0 && d1 >= 0 && d3 <= 0) return multiply_add(divide(d1, d1 - d3), ab, t.corner[0]);
-    if (vb <= 0 && d2 >= 0 && d6 <= 0) return multiply_add(divide(d2, d2 - d6), ac, t.corner[0]);
-    if (va <= 0 && d4 >= d3 && d5 >= d6)
-        return multiply_add(divide(d4 - d3, (d4 - d3) + (d5 - d6)), t.corner[2] - t.corner[1], t.corner[1]);
-    const real scale = reciprocal(va + vb + vc);
-    return multiply_add(scale * vb, ab, multiply_add(scale * vc, ac, t.corner[0]));
-}
+#include "triangle.h"
 
 // From a point inside a mesh to its surface.
 struct WayOut {
@@ -43,7 +25,8 @@ SIM_STAGE WayOut way_out(const MeshShape& s, vec3 p) {
     real nearest = REAL_MAX, facing = 0;
     const auto look = [&](int t) {
         const Triangle triangle = load_triangle(s, t, zero_vec3());
-        const vec3 point = closest_on_triangle(triangle, p), way = point - p;
+        const PreparedTriangle prepared(triangle.corner[0], triangle.corner[1], triangle.corner[2]);
+        const vec3 point = prepared.at(prepared.closest(p)), way = point - p;
         const real squared = dot(way, way), side = dot(triangle.normal, way);
         const real slack = EQUAL_DISTANCE * nearest;
         if (!(squared < nearest - slack) && !(squared <= nearest + slack && absolute(side) > absolute(facing))) return;

@@ -139,6 +139,10 @@ SIM_INLINE double copy_sign(double x, double s) {
     return from_bits((bits_of(x) & ~sign) | (bits_of(s) & sign));
 }
 
+// The end of -half .. half on the side of x. The sign of a zero decides nothing, unlike in copy_sign: compilers may
+// make -(a b + c) one instruction, -a b - c, whose zeros have the other sign.
+template <class T> SIM_INLINE T end_towards(T half, T x) { return x < T(0) ? -half : half; }
+
 // towards zero, saturating at the ends of int; NaN is 0
 SIM_INLINE int to_int(float x) {
     return x >= 2147483648.0f ? 2147483647 : x > -2147483648.0f ? int(x) : x != x ? 0 : -2147483647 - 1;

@@ -51,13 +51,41 @@ SIM_FUNCTION ShapeDistance distance_over_plane(const ModelShape& plane, const Mo
     return {distance, normal, multiply_add(-distance, normal, point)};
 }
 
+SIM_FUNCTION ConvexPair triangle_pair(const BodyOverSurface& s, int t) {
+    const Convex triangle = triangle_body(s, load_triangle(s.surface, t, s.origin));
+    return convex_pair(triangle, s.frame, s.body, s.pose, s.radius, s.radius);
+}
+
 // Takes the nearest triangle of a surface to a convex body.
 SIM_FUNCTION void nearest_triangle(const BodyOverSurface& s, int t, ShapeDistance& best) {
-    const Triangle triangle = load_triangle(s.surface, t, s.origin);
-    const ConvexPair pair = convex_pair(triangle_body(s, triangle), s.frame, s.body, s.pose, s.radius, s.radius);
+    if (!(best.distance > 0)) return;  // how deep it is is another matter
+    const ConvexPair pair = triangle_pair(s, t);
     const ConvexDistance d = convex_distance(pair, divide(best.distance, pair.unit));
     if (d.far || !(pair.unit * d.distance < best.distance)) return;
     best = {pair.unit * d.distance, rotate(s.frame.q, d.normal), transform_point(s.frame, pair.unit * d.point)};
+}
+
+// A body's lowest point over a face is as near to it as this part of its radius, and its foot as this part beyond the
+// face's edges: then the face is the nearest there is.
+constexpr real FOOT_PART = real(1e-4);
+
+// Above an edge or a vertex of a face digits do not tell triangles apart, and the normal may lean from it. Where the
+// face's own parts the body from it as far, it is that one.
+SIM_FUNCTION void settle_on_face(const BodyOverSurface& s, const BodyBox& body, ShapeDistance& best) {
+    const real least = best.distance - LEFT_PART * s.radius, most = best.distance + LEFT_PART * s.radius;
+    const MeshBox box = body.with(s, most);
+    real highest = least;
+    visit_triangles(s.surface, [&] { return box; }, [&](int t) {
+        const Triangle triangle = load_triangle(s.surface, t, s.origin);
+        if (is_zero(triangle.normal)) return;
+        const bool behind = dot(triangle.normal, inverse_rotate(s.frame.q, best.normal)) < 0;
+        const vec3 n = behind ? -triangle.normal : triangle.normal, lowest = body_support(s, -n);
+        const real height = dot(n, lowest - triangle.corner[0]);
+        if (!(height > highest && height < most) || inset(triangle, lowest) < -FOOT_PART * s.radius) return;
+        highest = height;
+        best.normal = rotate(s.frame.q, n);
+        best.point = transform_point(s.frame, multiply_add(-best.distance, n, lowest));
+    });
 }
 
 // A distance found before bounds the search.
@@ -72,16 +100,10 @@ SIM_FUNCTION void distance_to_surface(const BodyOverSurface& s, ShapeDistance& b
         visit_triangles(s.surface, [&] { return under; }, [&](int t) { near = t; });
         if (near >= 0) nearest_triangle(s, near, best);
     }
-    vec3 lower, upper;
-    for (int k = 0; k < 3; ++k) {
-        upper[k] = body_support(s, unit_vector(k))[k];
-        lower[k] = body_support(s, -unit_vector(k))[k];
-    }
-    const auto box = [&] {
-        const vec3 reach = maximum(best.distance, real(0)) * vec3{1, 1, 1};
-        return unscaled_box(s.surface, s.origin + lower - reach, s.origin + upper + reach);
-    };
+    const BodyBox body = box_of_body(s);
+    const auto box = [&] { return body.with(s, maximum(best.distance, real(0))); };
     visit_triangles(s.surface, box, [&](int t) { nearest_triangle(s, t, best); });
+    if (best.distance > 0 && best.distance < REAL_MAX && is_curved(s.body)) settle_on_face(s, body, best);
 }
 
 // Of shapes that overlap: their deepest contact, as the reduction holds it.
@@ -90,38 +112,52 @@ SIM_FUNCTION void take_deepest(const ContactReduction& found, ShapeDistance& bes
     if (deepest.number >= 0) best = {deepest.distance, deepest.normal, deepest.point};
 }
 
-// Takes the contacts with a surface that overlaps, as the first body: keeps the deepest, or the shallowest.
-struct OneContact {
-    real reach;
-    vec3 tangent_hint;
-    bool shallowest;
-    ShapeDistance kept;
-    int number;  // -1: none
+// How often the way is turned, until points are opposite to this part of the body's radius.
+constexpr int LIFTS = 8;
+constexpr real OPPOSITE_PART = 2 * OPPOSITE;
 
-    SIM_FUNCTION void operator()(int feature, vec3 point, vec3 normal, real distance) {
-        const real deeper = (shallowest ? real(-1) : real(1)) * (kept.distance - distance);
-        if (number >= 0 && !(deeper > 0 || (deeper == 0 && feature < number))) return;
-        kept = {distance, normal, point};
-        number = feature;
+// Of a normal that differs by digits alone.
+constexpr real SAME_COSINE = real(0.999998);
+
+// A body that touches a surface or cuts it has its nearest points and its normal where it is LIFT of its radius away
+// from it, along the normal: there both are right to more digits. `least`: cosine of how far the normal may turn.
+SIM_FUNCTION ShapeDistance lifted_distance(const BodyOverSurface& s, const Transform& surface_pose, real base,
+                                           const ShapeDistance& d, real least) {
+    const real lift = LIFT * s.radius;
+    ShapeDistance best = d;
+    real nearest = REAL_INFINITY;
+    vec3 normal = d.normal;
+    SIM_ROLLED
+    for (int i = 0; i < LIFTS && nearest > OPPOSITE_PART * s.radius; ++i) {
+        const vec3 way = (lift - d.distance) * normal;
+        const Transform lifted = {s.pose.p + way, s.pose.q};
+        ShapeDistance near = {2 * lift, zero_vec3(), zero_vec3()};
+        distance_to_surface(body_over_surface(s.surface, surface_pose, base, s.body, lifted, s.radius), near);
+        if (!(near.distance > 0 && near.distance < 2 * lift)) break;
+        if (dot(near.normal, d.normal) > least) normal = near.normal;
+        // each point moves by half of what they are not opposite
+        const vec3 off = near.distance * near.normal - way - d.distance * normal;
+        if (!(length(off) < nearest)) break;
+        nearest = length(off);
+        best = {d.distance, normal, multiply_add(real(0.5), off, near.point)};
     }
-};
+    // of a touch the point is known whatever the normal
+    if (d.distance > 0 && nearest > 2 * d.distance) best.point = d.point;
+    return best;
+}
 
 SIM_FUNCTION ShapeDistance distance_of_surface(const ModelShape& surface, const ModelShape& body) {
     const real base = field_base(surface.model, surface.row);
-    BodyOverSurface s = body_over_surface(mesh_shape(surface.model, surface.row), surface.pose, base,
-                                          convex_of(body.model, body.row), body.pose, body.radius);
+    const BodyOverSurface s = body_over_surface(mesh_shape(surface.model, surface.row), surface.pose, base,
+                                                convex_of(body.model, body.row), body.pose, body.radius);
     ShapeDistance best = {REAL_MAX, zero_vec3(), zero_vec3()};
     distance_to_surface(s, best);
-    if (best.distance > 0) return best;
-    s.measures = true;
-    OneContact found = {0, zero_vec3(), false, best, -1};
-    for (int pass = 0; pass < 2 && found.number < 0; ++pass) {
-        // where no triangle is left by a way that the surface has, they share one: each has it, or a longer one
-        s.turns = found.shallowest = pass == 1;
-        const MeshBox box = body_box(s, 0);
-        visit_triangles(s.surface, [&] { return box; }, [&](int t) { collide_triangle(s, t, found); });
-    }
-    return found.kept;
+    if (best.distance > real(0.5) * LIFT * s.radius) return best;
+    if (best.distance > 0) return lifted_distance(s, surface.pose, base, best, real(-1));
+    const SurfaceExit exit = exit_of_body(s);
+    if (!(exit.depth > -REAL_MAX)) return best;
+    const ShapeDistance cut = {-exit.depth, rotate(s.frame.q, exit.normal), transform_point(s.frame, exit.point)};
+    return lifted_distance(s, surface.pose, base, cut, SAME_COSINE);
 }
 
 SIM_FUNCTION ShapeDistance distance_of_surfaces(const ModelShape& a, const ModelShape& b) {
@@ -136,77 +172,42 @@ SIM_FUNCTION ShapeDistance distance_of_surfaces(const ModelShape& a, const Model
     if (best.distance > 0) return best;
     ContactReduction found;
     found.begin(b.pose, b.radius, real(0));
-    collide_surfaces(first, a.pose, a.radius, base, second, b.pose, b.radius, found);
+    if (first.is_field)
+        collide_surfaces(first, a.pose, a.radius, base, second, b.pose, b.radius, found, nullptr, nullptr);
+    else
+        collide_meshes(first, a.pose, a.radius, second, b.pose, b.radius, found, nullptr);
     take_deepest(found, best);
     return best;
 }
 
 #ifdef SIM_DISTANCE_FIELDS
-// Takes the least value of a field on a patch of the other shape, for a pair of which the field is the second.
-SIM_STAGE void least_on_patch(const FieldShape& f, const Transform& field_pose, const FieldPlace& at,
-                              const Patch& patch, ShapeDistance& best) {
-    auto take = [&](const FieldMinimum& m) {
-        best = {m.value, -rotate(field_pose.q, contact_normal(f, patch, at, m)),
-                transform_point(field_pose, m.point + f.origin)};
-    };
-    search_patch(f, patch, at, DISTANCE_SEARCH, best.distance, REAL_INFINITY, take);
-}
-
-// The triangles of a surface in a field, the nearest of them by their tree.
-SIM_FUNCTION void least_on_surface(const ModelShape& a, const ModelShape& field, ShapeDistance& best) {
-    const FieldShape f = field_shape(field.model, field.row);
-    const FieldPlace at = field_place(f, field.pose, a.pose);
-    const MeshShape mesh = mesh_shape(a.model, a.row);
-    const vec3 centre = inverse_transform_point(a.pose, field.pose.p);
-    const auto take = [&](int t) {
-        const Triangle triangle = load_triangle(mesh, t, zero_vec3());
-        if (is_zero(triangle.normal)) return;
-        const Patch patch = {PATCH_TRIANGLE, 0, {triangle.corner[0], triangle.corner[1], triangle.corner[2]}};
-        least_on_patch(f, field.pose, at, patch, best);
-    };
-    const int first = a.model.mesh_triangle_start[mesh.mesh], end = a.model.mesh_triangle_start[mesh.mesh + 1];
-    for (int i = 0; i < 8; ++i) take(first + int((long long)(end - first) * i / 8));  // begin with a near one
-    const auto box = [&] {
-        const vec3 reach = (field.radius + maximum(best.distance, real(0))) * vec3{1, 1, 1};
-        return unscaled_box(mesh, centre - reach, centre + reach);
-    };
-    visit_triangles(mesh, box, take);
-}
-
-SIM_FUNCTION ShapeDistance distance_of_fields(const ModelShape& a, const ModelShape& b) {
-    ShapeDistance best = {REAL_MAX, zero_vec3(), zero_vec3()};
-    least_on_surface(a, b, best);
-    ShapeDistance back = {best.distance, zero_vec3(), zero_vec3()};
-    least_on_surface(b, a, back);
-    if (!(back.distance < best.distance)) return best;
-    return {back.distance, -back.normal, multiply_add(back.distance, back.normal, back.point)};
-}
-
 // To a field from a shape of a smaller ShapeType.
 SIM_FUNCTION ShapeDistance distance_to_field(const ModelShape& a, const ModelShape& b) {
-    if (a.type == SHAPE_SDF) return distance_of_fields(a, b);
     const FieldShape f = field_shape(b.model, b.row);
-    const FieldPlace at = field_place(f, b.pose, a.pose);
     const InnerBall inner = inner_ball(f, b.pose);
-    ShapeDistance best = {REAL_MAX, zero_vec3(), zero_vec3()};
+    FieldDistance best = {REAL_MAX, zero_vec3(), zero_vec3()};
     if (a.type == SHAPE_PLANE) {
-        best = distance_over_plane(a, b);
+        const ShapeDistance over = distance_over_plane(a, b);
+        best = {over.distance, over.normal, over.point};
         const vec3 up = best.normal;
-        least_on_patch(f, b.pose, at, plane_patch(a.pose, b.pose.p, b.radius), best);
-        best.normal = up;
+        least_on_patch(f, b.pose, field_place(f, b.pose, a.pose), plane_patch(a.pose, b.pose.p, b.radius),
+                       DISTANCE_SEARCH, best);
         const real height = dot(up, inner.pose.p - a.pose.p), distance = height + f.depth;
-        if (height < 0 && distance < best.distance) best = {distance, up, multiply_add(-height, up, inner.pose.p)};
-        return best;
+        if (height < 0 && distance < best.value) best = {distance, up, multiply_add(-height, up, inner.pose.p)};
+        return {best.value, up, best.point};
     }
-    if (is_surface(a.type)) {
-        least_on_surface(a, b, best);
-        return best;
+    if (a.type == SHAPE_SDF) {
+        least_of_fields(field_shape(a.model, a.row), mesh_shape(a.model, a.row), a.pose, a.radius, f,
+                        mesh_shape(b.model, b.row), b.pose, b.radius, DISTANCE_SEARCH, best);
+    } else if (is_surface(a.type)) {
+        least_on_surface(f, b.pose, b.radius, mesh_shape(a.model, a.row), a.pose, DISTANCE_SEARCH, best);
+    } else {
+        const Convex body = convex_of(a.model, a.row);
+        least_on_convex(f, b.pose, body, a.pose, DISTANCE_SEARCH, best);
+        const ConvexDistance held = ball_in_body(inner, body, a.pose, a.radius);
+        if (!held.far && held.distance < best.value) best = {held.distance, held.normal, held.point};
     }
-    const Convex body = convex_of(a.model, a.row);
-    visit_patches(body, [&](int, const Patch& patch) { least_on_patch(f, b.pose, at, patch, best); });
-    const ConvexDistance held = ball_in_body(inner, body, a.pose, a.radius);
-    if (!held.far && held.distance < best.distance) best = {held.distance, held.normal, held.point};
-    return best;
+    return {best.value, best.normal, best.point};
 }
 #endif
 

@@ -18,6 +18,7 @@ enum ConvexKind : int {
     CONVEX_HULL,       // of mesh `mesh`, scaled by size
     CONVEX_TRIANGLE,   // corners
     CONVEX_PRISM,      // the solid under the triangle, down to z = floor
+    CONVEX_POINTS,     // the hull of `mesh` points, scaled by size
 };
 
 struct Convex {
@@ -28,6 +29,7 @@ struct Convex {
     int mesh;
     vec3 corner[3];
     real floor;
+    const vec3* points = nullptr;
 };
 
 // Vertex i of a hull, in its scale.
@@ -87,13 +89,21 @@ SIM_FUNCTION vec3 prism_support(const Convex& c, vec3 d) {
     return {flat.x, flat.y, c.floor};
 }
 
+// The first of the points furthest along d.
+SIM_FUNCTION vec3 points_support(const Convex& c, vec3 d) {
+    int best = 0;
+    for (int i = 1; i < c.mesh; ++i)
+        if (dot(c.points[i], d) > dot(c.points[best], d)) best = i;
+    return multiply(c.size, c.points[best]);
+}
+
 // The furthest point of the core along a direction of any length, in its own frame.
 SIM_FUNCTION vec3 core_support(const Convex& c, vec3 d) {
     switch (c.kind) {
-        case CONVEX_SEGMENT: return {0, 0, copy_sign(c.size.y, d.z)};
-        case CONVEX_BOX: return {copy_sign(c.size.x, d.x), copy_sign(c.size.y, d.y), copy_sign(c.size.z, d.z)};
+        case CONVEX_SEGMENT: return {0, 0, end_towards(c.size.y, d.z)};
+        case CONVEX_BOX: return {end_towards(c.size.x, d.x), end_towards(c.size.y, d.y), end_towards(c.size.z, d.z)};
         case CONVEX_ELLIPSOID: return multiply(c.size, normalize(multiply(c.size, d)));
-        case CONVEX_CYLINDER: return circle_support(d, c.size.x, copy_sign(c.size.y, d.z));
+        case CONVEX_CYLINDER: return circle_support(d, c.size.x, end_towards(c.size.y, d.z));
         case CONVEX_CONE: {
             const vec3 rim = circle_support(d, c.size.x, -c.size.y);
             return 2 * c.size.y * d.z > multiply_add(rim.x, d.x, rim.y * d.y) ? vec3{0, 0, c.size.y} : rim;
@@ -101,6 +111,7 @@ SIM_FUNCTION vec3 core_support(const Convex& c, vec3 d) {
         case CONVEX_HULL: return hull_point(c, hull_support(c, d));
         case CONVEX_TRIANGLE: return triangle_support(c, d);
         case CONVEX_PRISM: return prism_support(c, d);
+        case CONVEX_POINTS: return points_support(c, d);
         default: return zero_vec3();
     }
 }

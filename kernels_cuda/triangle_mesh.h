@@ -22,6 +22,22 @@ struct Triangle {
     vec3 normal;  // unit; zero: the corners lie on a line
 };
 
+// Of a product outside these squares of lengths digits are lost.
+constexpr real SMALL_SQUARE = real(1e-24), LARGE_SQUARE = real(1e24);
+
+// The unit normal of two edges of any size; zero where they lie on a line.
+SIM_FUNCTION vec3 unit_normal(vec3 first, vec3 second) {
+    const vec3 n = cross(first, second);
+    const real square = dot(n, n);
+    if (square > SMALL_SQUARE && square < LARGE_SQUARE) return normalize(n);
+    const vec3 size = maximum(absolute(first), absolute(second));
+    const real longest = maximum(size.x, maximum(size.y, size.z));
+    if (longest == 0) return zero_vec3();
+    const real scale = reciprocal(longest);
+    const vec3 scaled = cross(scale * first, scale * second);
+    return dot(scaled, scaled) > 64 * REAL_EPSILON * REAL_EPSILON ? normalize(scaled) : zero_vec3();
+}
+
 // Triangle `t` (of all) of a mesh in its own frame, less `origin`.
 SIM_FUNCTION Triangle load_triangle(const MeshShape& s, int t, vec3 origin) {
     const ModelView& m = *s.model;
@@ -33,8 +49,14 @@ SIM_FUNCTION Triangle load_triangle(const MeshShape& s, int t, vec3 origin) {
         const int point = first + m.mesh_triangle[3 * t + (mirrored ? 2 - i : i)];
         result.corner[i] = multiply(s.scale, load_vec3(&m.mesh_point[3 * point])) - origin;
     }
-    result.normal = normalize(cross(result.corner[1] - result.corner[0], result.corner[2] - result.corner[0]));
+    result.normal = unit_normal(result.corner[1] - result.corner[0], result.corner[2] - result.corner[0]);
     return result;
+}
+
+// The vertex (within its mesh) at corner i of the triangle that load_triangle gives.
+SIM_INLINE int mesh_corner(const MeshShape& s, int t, int i) {
+    const bool mirrored = s.scale.x * s.scale.y * s.scale.z < 0;
+    return s.model->mesh_triangle[3 * t + (mirrored ? 2 - i : i)];
 }
 
 // The triangle across the edge from corner i to i + 1, -1 none.
@@ -70,32 +92,16 @@ SIM_INLINE void cell_range(real lower, real upper, real start, real end, int n, 
     if (last > n - 2) last = n - 2;
 }
 
-// Calls visit(t) for every triangle whose box may meet `box()`, which is asked again at each node and may shrink. In
-// the order of the leaves of the mesh's tree; of a height field by cells.
-template <class Box, class Visit>
-SIM_FUNCTION void visit_triangles(const MeshShape& s, Box box, Visit visit) {
+// Calls visit(t) for the triangles of a mesh below the nodes of its tree that are `wanted(node)`, a row of the model,
+// in the order of its leaves.
+template <class Wanted, class Visit>
+SIM_FUNCTION void visit_leaves(const MeshShape& s, Wanted wanted, Visit visit) {
     const ModelView& m = *s.model;
     const int first = m.mesh_triangle_start[s.mesh], count = m.mesh_triangle_start[s.mesh + 1] - first;
-    if (s.is_field) {
-        const int rows = m.mesh_grid[2 * s.mesh], columns = m.mesh_grid[2 * s.mesh + 1];
-        const int points = m.mesh_point_start[s.mesh], last = m.mesh_point_start[s.mesh + 1] - 1;
-        const vec3 start = load_vec3(&m.mesh_point[3 * points]), end = load_vec3(&m.mesh_point[3 * last]);
-        int row, last_row, column0, last_column;
-        const MeshBox near = box();
-        cell_range(near.lower.y, near.upper.y, start.y, end.y, rows, row, last_row);
-        cell_range(near.lower.x, near.upper.x, start.x, end.x, columns, column0, last_column);
-        for (; row <= last_row; ++row)
-            for (int column = column0; column <= last_column; ++column) {
-                const int cell = row * (columns - 1) + column;
-                visit(first + cell);
-                visit(first + (rows - 1) * (columns - 1) + cell);
-            }
-        return;
-    }
     const int root = m.mesh_node_start[s.mesh], leaves = (m.mesh_node_start[s.mesh + 1] - root) / 2;
     unsigned node = leaves > 0 ? 1 : 0;
     while (node != 0) {
-        if (overlaps(box(), m, root + int(node))) {
+        if (wanted(root + int(node))) {
             if (int(node) < leaves) {
                 node *= 2;
                 continue;
@@ -111,11 +117,32 @@ SIM_FUNCTION void visit_triangles(const MeshShape& s, Box box, Visit visit) {
     }
 }
 
+// Calls visit(t) for every triangle whose box may meet `box()`, which is asked again at each node and may shrink. In
+// the order of the leaves of the mesh's tree; of a height field by cells.
+template <class Box, class Visit>
+SIM_FUNCTION void visit_triangles(const MeshShape& s, Box box, Visit visit) {
+    const ModelView& m = *s.model;
+    if (!s.is_field) return visit_leaves(s, [&](int node) { return overlaps(box(), m, node); }, visit);
+    const int first = m.mesh_triangle_start[s.mesh];
+    const int rows = m.mesh_grid[2 * s.mesh], columns = m.mesh_grid[2 * s.mesh + 1];
+    const int points = m.mesh_point_start[s.mesh], last = m.mesh_point_start[s.mesh + 1] - 1;
+    const vec3 start = load_vec3(&m.mesh_point[3 * points]), end = load_vec3(&m.mesh_point[3 * last]);
+    int row, last_row, column0, last_column;
+    const MeshBox near = box();
+    cell_range(near.lower.y, near.upper.y, start.y, end.y, rows, row, last_row);
+    cell_range(near.lower.x, near.upper.x, start.x, end.x, columns, column0, last_column);
+    for (; row <= last_row; ++row)
+        for (int column = column0; column <= last_column; ++column) {
+            const int cell = row * (columns - 1) + column;
+            visit(first + cell);
+            visit(first + (rows - 1) * (columns - 1) + cell);
+        }
+}
+
 // ---- edges ---------------------------------------------------------------------------------------------------------
 
 // Room for round-off, and for edges that are as good as flat (sine of an angle).
 constexpr real WEDGE_TOLERANCE = real(0.01);
-constexpr int MOST_AROUND_VERTEX = 64;
 
 // What the rest of the surface says of a direction in which a triangle would push.
 enum Push : int {
@@ -139,43 +166,57 @@ SIM_FUNCTION int push_of_edge(const MeshShape& s, int t, const Triangle& triangl
     return over && dot(n, normalize(cross(normal, along))) > -WEDGE_TOLERANCE ? PUSH_ALONG : PUSH_NOT;
 }
 
-// The corner of a triangle that stands at a place.
-SIM_INLINE int corner_at(const Triangle& triangle, vec3 place) {
-    int best = 0;
-    for (int i = 1; i < 3; ++i)
-        if (length_squared(triangle.corner[i] - place) < length_squared(triangle.corner[best] - place)) best = i;
-    return best;
+SIM_INLINE vec3 raw_corner(const MeshShape& s, int t, int corner) {
+    const ModelView& m = *s.model;
+    return load_vec3(&m.mesh_point[3 * (m.mesh_point_start[s.mesh] + mesh_corner(s, t, corner))]);
 }
 
-// At a vertex a surface pushes away from all edges that meet there. Goes round it from triangle to triangle, one way
-// and, where the surface ends, the other way too.
+// How a walk round a vertex ended.
+enum Round : int {
+    ROUND_LEFT,    // visit returned false
+    ROUND_OPEN,    // at edges of one triangle alone
+    ROUND_CLOSED,  // where it began
+};
+
+// Calls visit(t, corner) for the triangles round a vertex, from the given one on, while it returns true: in the sense
+// in which their corners run and, where the surface ends, the other way too. However many there are.
+template <class Visit>
+SIM_FUNCTION Round visit_around(const MeshShape& s, int t, int corner, Visit visit) {
+    if (!visit(t, corner)) return ROUND_LEFT;
+    const vec3 place = raw_corner(s, t, corner);
+    const int most = s.model->mesh_triangle_start[s.mesh + 1] - s.model->mesh_triangle_start[s.mesh];
+    for (int way = 0; way < 2; ++way) {
+        int from = t, at = corner;
+        for (int i = 0; i < most; ++i) {  // neighbours that a user has changed might lead round without end
+            const int next = triangle_across(s, from, way == 0 ? (at + 2) % 3 : at);
+            if (next == t) return ROUND_CLOSED;
+            if (next < 0) break;
+            at = 0;
+            while (at < 2 && !is_zero(raw_corner(s, next, at) - place)) ++at;
+            if (!visit(next, at)) return ROUND_LEFT;
+            from = next;
+        }
+    }
+    return ROUND_OPEN;
+}
+
+// At a vertex a surface pushes away from all edges that meet there.
 SIM_FUNCTION int push_of_vertex(const MeshShape& s, int t, const Triangle& triangle, vec3 origin, int corner, vec3 n,
                                 vec3& outwards) {
     const vec3 place = triangle.corner[corner];
     bool leaves = true, convex = false;
-    const auto look = [&](const Triangle& around, int at) {
+    const Round round = visit_around(s, t, corner, [&](int other, int at) {
+        const Triangle around = other == t ? triangle : load_triangle(s, other, origin);
         for (int i = 1; i < 3; ++i) {
             const vec3 e = around.corner[(at + i) % 3] - place;
             const real size = length(e);
             leaves = leaves && dot(n, e) <= WEDGE_TOLERANCE * size;
             convex = convex || dot(triangle.normal, e) < -WEDGE_TOLERANCE * size;
         }
-    };
-    look(triangle, corner);
-    bool closed = false;
-    for (int way = 0; way < 2 && !closed; ++way) {
-        int from = t, at = corner;
-        for (int i = 0; i < MOST_AROUND_VERTEX; ++i) {
-            const int next = triangle_across(s, from, way == 0 ? (at + 2) % 3 : at);
-            closed = next == t;
-            if (closed || next < 0) break;
-            const Triangle around = load_triangle(s, next, origin);
-            at = corner_at(around, place);
-            look(around, at);
-            outwards = outwards + around.normal;
-            from = next;
-        }
-    }
+        if (other != t) outwards = outwards + around.normal;
+        return true;
+    });
+    const bool closed = round == ROUND_CLOSED;
     if (closed && !convex) return PUSH_FACE;
     return leaves ? PUSH_ALONG : closed ? PUSH_NOT : PUSH_FACE;
 }

@@ -9,6 +9,12 @@ import numpy as np
 from simengine.errors import ModelError
 
 
+def require_model(what: str, model) -> None:
+    """Raise ModelError unless ``model`` is a Model. ``what``: who was given it."""
+    if getattr(model, "owner", None) != "model":
+        raise ModelError(f"{what} wants a Model (builder.finalize()), got {type(model).__name__}")
+
+
 def require_container(what: str, parameter: str, value, owner: str, model) -> None:
     """Raise ModelError unless ``value`` is a container of kind ``owner`` ("state", ...) of this model, on its device.
 
@@ -16,6 +22,7 @@ def require_container(what: str, parameter: str, value, owner: str, model) -> No
     """
     if getattr(value, "owner", None) == owner and value.model is model and value.device is model.device:
         return
+    require_model(what, model)
     if getattr(value, "owner", None) != owner:
         maker = f"give a {owner.capitalize()} made by model.{owner}()"
         raise ModelError(f"{what}: got a {type(value).__name__} as the {parameter}; {maker}")

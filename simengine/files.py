@@ -8,7 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from simengine.errors import AssetError
+from simengine.errors import AssetError, ModelError
+
+
+def as_path(path) -> Path:
+    """``path`` as a Path; ModelError for what names no file."""
+    if not isinstance(path, str | os.PathLike):
+        raise ModelError(f"a file is named by a str or a Path, got {type(path).__name__}")
+    return Path(path)
 
 
 def write_new(path: str | os.PathLike, write: Callable[[BinaryIO], None]) -> None:
@@ -16,7 +23,7 @@ def write_new(path: str | os.PathLike, write: Callable[[BinaryIO], None]) -> Non
 
     Raises AssetError, naming ``path``, where it cannot be written.
     """
-    path = Path(path)
+    path = as_path(path)
     try:
         beside = write_beside(path, write)
         try:

@@ -11,12 +11,11 @@ import io
 import json
 import math
 import zipfile
-from pathlib import Path
 
 import numpy as np
 
 from simengine.errors import AssetError, shortened
-from simengine.files import write_new
+from simengine.files import as_path, write_new
 
 HEADER_LIMIT = 256 * 2**20
 """Bytes of the JSON header at most: labels of a million elements stay below."""
@@ -53,7 +52,7 @@ class NpzReader:
     """
 
     def __init__(self, path, kind: str, version: int):
-        self.path, self.kind, self.version = Path(path), kind, version
+        self.path, self.kind, self.version = as_path(path), kind, version
         if not self.path.is_file():
             raise self.error("is no file" if self.path.exists() else "does not exist")
         try:

@@ -229,7 +229,7 @@ TABLE: list[Array] = [
         ("mesh_node_start", ("meshes+1",), "int32", "", "first node of each mesh: twice as many as leaves, none where it does not collide as triangles", _i("mesh_nodes")),
         ("mesh_lower", ("mesh_nodes", 3), "real", "m", "least coordinates in a node", _f("mesh")),
         ("mesh_upper", ("mesh_nodes", 3), "real", "m", "largest coordinates in a node", _f("mesh")),
-        ("mesh_solid", ("meshes",), "int32", "", "1: its triangles close up, wound outwards, and it collides as such: what it holds is pushed out"),
+        ("mesh_solid", ("meshes",), "int32", "", "1: its triangles close up, wound outwards, and it collides as such: what it holds is pushed out; 2: it is convex as well"),
         ("mesh_grid", ("meshes", 2), "int32", "", "rows and columns of the vertices of a height field; 0, 0: another mesh"),
         # convex hulls of meshes that collide as these
         ("mesh_hull_point_start", ("meshes+1",), "int32", "", "first vertex of the hull of each mesh", _i("hull_points")),
@@ -256,8 +256,8 @@ TABLE: list[Array] = [
         "state",
         ("joint_q", ("coords",), "real", "m, rad, -", "joint coordinates", _D),
         ("joint_qd", ("dofs",), "real", "m/s, rad/s", "joint rates", _D),
-        ("body_q", ("bodies", 7), "real", "m, -", "pose of the body frame", _d("world")),
-        ("body_qd", ("bodies", 6), "real", "m/s, rad/s", "velocity of the centre of mass, angular velocity", _d("world")),
+        ("body_q", ("bodies", 7), "real", "m, -", "pose of the body frame; a step of Featherstone writes it and reads joint_q alone: after writing it call eval_ik", _d("world")),
+        ("body_qd", ("bodies", 6), "real", "m/s, rad/s", "velocity of the centre of mass, angular velocity; read and written as body_q is", _d("world")),
         ("time", ("worlds",), "float64", "s", "simulated time"),
         ("step_count", ("worlds",), "int64", "", "steps since the start or the last reset"),
         ("draw_count", ("worlds",), "int64", "", "random draws made; never reset"),
@@ -293,7 +293,7 @@ TABLE: list[Array] = [
         ("normal", ("contact_slots", 3), "real", "-", "from the first shape to the second", _f("world")),
         ("tangent", ("contact_slots", 3), "real", "-", "first tangent", _f("world")),
         ("distance", ("contact_slots",), "real", "m", "normal . (p1 - p0), negative when they overlap"),
-        ("time", ("contact_slots",), "real", "s", "when within the step the surfaces of a fast pair meet, above 0; 0 for other pairs"),
+        ("time", ("contact_slots",), "real", "s", "when within the step the surfaces of a fast pair meet: 1e-30 (SWEEP_START of kernels_cuda/continuous.h) where they touch as it begins, so that it is above 0; 0: the pair is not followed"),
         ("force", ("contact_slots", 3), "real", "N", "force on the second shape at the middle of the two witness points, as the constraint solve of the last step found it; zero where nothing pushes. The first shape feels the opposite", _f("world")),
     ),
     *_rows(

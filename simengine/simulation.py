@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from simengine.checks import require_container
 from simengine.collision.pipeline import collide
 from simengine.containers import to_numpy
 from simengine.errors import ModelError
@@ -30,8 +31,8 @@ class Simulation:
     solver: a solver of this model. Its first step warns of what ``solver.advise`` says.
     dt: s, the time of one frame.
     substeps: solver steps of ``dt / substeps`` in each frame.
-    contacts: a Contacts of the model, to which the contacts of each step and their forces are written; None: the
-        solver finds them by itself, with the same result.
+    contacts: a Contacts of the model (``model.contacts()``), to which the contacts of each step and their forces are
+        written, for ``ContactSensor`` and your own code; None: the solver finds them by itself, with the same bits.
     recorder: what gets every frame by ``recorder.write(state, seconds)``, such as ``sim.viewers.UsdRecorder``; may
         be set later. The first frame that it gets is the one before the next step.
 
@@ -45,6 +46,8 @@ class Simulation:
                 "belongs to another model or is none; make it for this model", element="Simulation, solver"
             )
         self.model, self.solver, self.contacts, self.recorder = model, solver, contacts, recorder
+        if contacts is not None:
+            require_container("Simulation", "contacts", contacts, "contacts", model)
         self.dt = checked_dt(solver.name, dt)
         self.substeps = _whole(substeps, "substeps", 1)
         self.frame_count = 0

@@ -66,6 +66,12 @@ class State(ModelContainer):
     """What evolves: coordinates, rates, poses, time, random draws, status, and the memory of the model's solvers.
 
     Made by ``model.state()``: the model's initial state. Everything that is needed to go on bit for bit is in it.
+
+    Poses stand in it twice: ``joint_q`` and ``joint_qd`` by joints, ``body_q`` and ``body_qd`` by bodies. A solver
+    reads one of the two (``solver.coordinates``) and writes both. ``Featherstone`` reads those of joints: what is
+    written to ``body_q`` or ``body_qd`` has no effect on a step until ``sim.eval_ik(model, state)`` brings it to the
+    joints. After writing ``joint_q``, ``sim.eval_fk(model, state)`` does the same for the bodies, which ``sim.collide``
+    and sensors read.
     """
 
     owner = "state"
@@ -172,9 +178,9 @@ def slab_sizes(needed: np.ndarray, precision: str, capacity_per_world: int | Non
         if (
             not isinstance(capacity_per_world, (int, np.integer))
             or capacity_per_world is True
-            or capacity_per_world < 1
+            or not 1 <= capacity_per_world < 2**31
         ):
-            raise ModelError(f"capacity_per_world must be a positive integer, got {capacity_per_world!r}")
+            raise ModelError(f"capacity_per_world must be a positive integer of 31 bits, got {capacity_per_world!r}")
         return np.full(len(needed), int(capacity_per_world), np.int64)
     budget = CONTACT_MEMORY_CAP // bytes_per_slot(precision)
     if needed.sum() <= budget:

@@ -65,6 +65,22 @@ def test_the_kernel_of_its_page(device):
     assert sim.to_numpy(y).tolist() == [1, 3, 5, 7]
 
 
+def test_the_scripts_of_the_contacts(capsys):
+    """A cup of 1 kg on a table; the ball is 0.1 m wide, 0.2 m above the table, and 0.25 m beside the cup's side."""
+    names: dict = {}
+    script, ring = blocks("docs/contacts.md")
+    exec(script, names)
+    contacts, used, found = names["contacts"], names["used"], names["found"]
+    assert capsys.readouterr().out.count("table cup\n") == 4
+    np.testing.assert_allclose(contacts.force[used].sum(axis=0), [0, 0, 9.81], rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(contacts.normal[used], [[0, 0, 1]] * 4, atol=1e-5)
+    np.testing.assert_allclose(found.distance, [np.hypot(0.25, 0.1) - 0.1, 0.1], atol=1e-3)
+    np.testing.assert_allclose(found.normal[1], [0, 0, -1], atol=1e-6)
+    builder = sim.ModelBuilder()
+    exec(ring, {"sim": sim, "builder": builder})
+    assert [shape.type for shape in builder.shapes] == [sim.enums.ShapeType.SDF]
+
+
 def test_the_script_of_the_sensors(tmp_path, monkeypatch, capsys):
     """The ball ahead of the cart is 2.5 m from its middle; the camera is 0.3 m ahead of that, 0.6 m up."""
     monkeypatch.chdir(tmp_path)
@@ -95,6 +111,15 @@ def test_the_script_of_the_contact_sensor(capsys):
 def test_links_lead_to_files(page):
     for target in re.findall(r"\]\(([^)#\s]+)\)", page.read_text(encoding="utf-8")):
         assert target.startswith("https://") or (page.parent / target).is_file(), target
+
+
+def test_every_file_of_the_kernels_is_on_the_map_once():
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(\w+\.(?:h|cu|cpp))`", page.split("## The files of `kernels_cuda/`")[1])
+    there = {path.name for path in (ROOT / "kernels_cuda").iterdir()}
+    assert sorted(there - set(named)) == []  # files that the page does not name
+    assert sorted(set(named) - there) == []  # names of no file
+    assert len(named) == len(there)
 
 
 def test_every_error_class_and_status_bit_is_on_its_page():

@@ -19,10 +19,10 @@ from simengine.builder.masses import shape_masses
 from simengine.builder.material import Material
 from simengine.builder.mechanism_methods import MechanismMethods
 from simengine.builder.mechanisms import HeightField
-from simengine.builder.mesh_data import Mesh, convex_hull, surface_mesh
+from simengine.builder.mesh_data import Mesh, as_mesh, convex_hull, surface_mesh
 from simengine.builder.template import compile_template
 from simengine.builder.validate import MASSLESS, check_body, check_equality, check_shape
-from simengine.builder.values import AXES, each, flag, inertia_matrix, mask, number, numbers, pose
+from simengine.builder.values import AXES, each, flag, inertia_matrix, mask, number, numbers, pose, whole
 from simengine.builder.values import axis as axis_vector
 from simengine.enums import DofKind, EqualityType, JointType, ShapeType
 from simengine.errors import ModelError, UnsupportedError, did_you_mean
@@ -419,7 +419,7 @@ class ModelBuilder(MechanismMethods):
 
         For a mass it must be closed, or have a ``thickness``, or the body must be given its mass and inertia.
         """
-        mesh = mesh if isinstance(mesh, Mesh) else Mesh(*mesh, label=options.get("label") or "mesh")
+        mesh = as_mesh(mesh, options.get("label") or "mesh")
         return self._add_shape(ShapeType.MESH, body, each(scale, 3, "mesh, scale"), mesh, **options)
 
     def add_shape_convex_hull(self, body: int, points, scale=(1.0, 1.0, 1.0), **options) -> int:
@@ -461,6 +461,22 @@ class ModelBuilder(MechanismMethods):
         size,
         mesh: Mesh | None = None,
         heightfield: HeightField | None = None,
+        **options,
+    ) -> int:
+        known = self._add_known_shape.__kwdefaults__
+        for name in options:
+            if name not in known:
+                what = f"a {kind.name.lower()} has no {name!r}{did_you_mean(name, known)}"
+                raise ModelError(f"{what}; shapes take {', '.join(known)}", element="shape")
+        return self._add_known_shape(kind, body, size, mesh, heightfield, **options)
+
+    def _add_known_shape(
+        self,
+        kind: ShapeType,
+        body: int,
+        size,
+        mesh: Mesh | None,
+        heightfield: HeightField | None,
         *,
         xform=None,
         density: float | None = None,
@@ -482,7 +498,7 @@ class ModelBuilder(MechanismMethods):
         what = f"shape {label!r}"
         self._require_shape_options(what, body, density, mass, material)
         default = 0.0 if kind in MASSLESS else self.default_density
-        color = numbers(color, len(color), f"{what}, color")
+        color = numbers(color, 3 if np.shape(color) == (3,) else 4, f"{what}, color")
         shape = Shape(
             label,
             auto,
@@ -500,7 +516,7 @@ class ModelBuilder(MechanismMethods):
             visible=flag(visible, f"{what}, visible"),
             margin=number(margin, f"{what}, margin"),
             gap=number(gap, f"{what}, gap"),
-            group=int(collision_group),
+            group=whole(collision_group, f"{what}, collision_group"),
             contype=mask(contype, f"{what}, contype"),
             conaffinity=mask(conaffinity, f"{what}, conaffinity"),
             mix=number(mix, f"{what}, mix", lowest=0.0),
@@ -687,7 +703,8 @@ class ModelBuilder(MechanismMethods):
         if precision not in ("float32", "float64"):
             raise ModelError(f'precision is {precision!r}; it must be "float32" or "float64"')
         self._warn_of_kept()
-        if broad_phase not in (None, "pairs", "bvh", "dense"):
+        named = isinstance(broad_phase, str) and broad_phase in ("pairs", "bvh", "dense")
+        if broad_phase is not None and not named:
             raise ModelError(f'broad_phase is {broad_phase!r}; it must be "pairs", "bvh", "dense" or None')
         model = self._model(device, precision, seed, broad_phase)
         model.update()
@@ -700,7 +717,7 @@ class ModelBuilder(MechanismMethods):
 
         device = get_device(device)
         data = self._assemble(precision, seed, broad_phase)
-        if broad_phase is None and data.broad_phase != "pairs":
+        if data.broad_phase == "search":
             data.broad_phase = choose_search(data.arrays, device.is_cuda)
         return Model(
             data.arrays,

@@ -10,13 +10,16 @@ from functools import cached_property
 
 import numpy as np
 
-from simengine.builder.mesh_data import Mesh
+from simengine.builder.mesh_data import Mesh, as_mesh
 from simengine.collision.mesh import Mesh as QueryMesh
-from simengine.collision.sdf import BLOCK, NODES, SDF, Primitive
+from simengine.collision.sdf import BLOCK, NODES, SDF, Primitive, to_host
 from simengine.errors import CapacityError, ModelError
 
 MOST_NODES = 2**28
 """Values that the fields of a model may hold at the nodes of their blocks."""
+
+LEAST_SLOPE = 1e-3
+"""Of a field, per voxel and step: what the searches for its least value divide by."""
 
 
 @dataclass(frozen=True)
@@ -47,16 +50,18 @@ class DistanceField:
         corner, node, blocks = corner.astype(np.float64), node.astype(np.float64), sdf.blocks
         if not (np.isfinite(corner).all() and np.isfinite(node).all()):
             raise ModelError("the distance field holds numbers that are not finite", element=what)
-        if not len(node) or not (node < 0).any():
-            raise ModelError("the distance field is negative nowhere: there is nothing to touch", element=what)
-        if _edge(corner, slot, node, blocks).min() <= 0:
-            reason = "the distance field is solid at the edge of its grid; give the grid a margin round the surface"
-            raise ModelError(reason, element=what)
+        corners = _block_corners(corner, blocks)
+        if (slot < 0).any():
+            _join_blocks(corners, slot.reshape(blocks), node)
+        _check_solid(corner, corners, slot, node, blocks, what)
         least = np.unravel_index(int(node.argmin()), node.shape)
+        if -node[least] < 0.5 * sdf.voxel * (1 - 1e-6):
+            reason = f"the solid is nowhere as thick as its voxels of {sdf.voxel:g} m: it is {-node[least]:g} m deep"
+            raise ModelError(f"{reason}; use voxels of {-node[least]:g} m or less", element=what)
         block = np.flatnonzero(slot == least[0])[0]
         first = np.array(np.unravel_index(block, blocks)) * BLOCK
         inner = sdf.origin + sdf.voxel * (first + least[1:])
-        slope = _steepest(node) / sdf.voxel
+        slope = max(_steepest(node), _steepest(corners[slot < 0]) / BLOCK, LEAST_SLOPE) / sdf.voxel
         return cls(blocks, sdf.origin, sdf.voxel, slope, np.append(inner, node[least]), corner, slot, node)
 
     @property
@@ -72,6 +77,52 @@ class DistanceField:
         return max(float(found), 0.0)
 
 
+def _block_corners(corner: np.ndarray, blocks) -> np.ndarray:
+    """The values at the corners of each block (blocks, 2, 2, 2)."""
+    corner = corner.reshape([count + 1 for count in blocks])
+    windows = np.lib.stride_tricks.sliding_window_view(corner, (2, 2, 2))
+    return windows.reshape(-1, 2, 2, 2)
+
+
+def _join_blocks(corners: np.ndarray, slot: np.ndarray, node: np.ndarray) -> None:
+    """Where a block that holds nodes meets one that does not, both take the values between the corners that they share:
+    else the field would jump there. In place, on ``node``; those blocks are beyond the band about the surface."""
+    held = np.flatnonzero(slot.ravel() >= 0)
+    place = slot.ravel()[held]
+    low, high = slice(0, 1), slice(1, 2)
+    between = corners[held]
+    rise = np.arange(NODES) / BLOCK
+    for axis in range(1, 4):
+        part = rise.reshape([-1 if i == axis else 1 for i in range(4)])
+        ends = [tuple(side if i == axis else slice(None) for i in range(4)) for side in (low, high)]
+        between = (1 - part) * between[ends[0]] + part * between[ends[1]]
+    around = np.pad(slot, 1, constant_values=0)  # what is beyond the grid needs no joint
+    at = np.stack(np.unravel_index(held, slot.shape), axis=1) + 1
+    sides = {-1: slice(0, 1), 0: slice(None), 1: slice(NODES - 1, NODES)}
+    for step in itertools.product((-1, 0, 1), repeat=3):
+        if any(step):
+            bare = around[tuple((at + step).T)] < 0
+            where = tuple(sides[s] for s in step)
+            node[(place[bare], *where)] = between[(bare, *where)]
+
+
+def _check_solid(corner, corners, slot, node, blocks, what: str) -> None:
+    """ModelError unless the field is negative somewhere, positive at the edge of its grid, and changes sign only where
+    there are nodes."""
+    reason = None
+    if not (corner < 0).any() and not (node < 0).any():
+        reason = "the distance field is negative nowhere: there is nothing to touch"
+    elif (corner <= 0).all() and (node <= 0).all():
+        reason = "the distance field is negative everywhere: it has no surface. Is its sign the other way round?"
+    elif _edge(corner, slot, node, blocks).min() <= 0:
+        reason = "the distance field is solid at the edge of its grid; give the grid a margin round the surface"
+    elif ((corners[slot < 0].min(axis=(1, 2, 3), initial=1) < 0) & (corners[slot < 0].max(axis=(1, 2, 3)) >= 0)).any():
+        reason = "the distance field changes its sign where it holds no nodes: it changes by more than the way moved"
+        reason = f"{reason}, or jumps; give sparse=False"
+    if reason is not None:
+        raise ModelError(reason, element=what)
+
+
 def _edge(corner, slot, node, blocks) -> np.ndarray:
     """All values on the outside of the grid."""
     corner = corner.reshape([count + 1 for count in blocks])
@@ -85,18 +136,18 @@ def _edge(corner, slot, node, blocks) -> np.ndarray:
 
 
 def _steepest(node: np.ndarray) -> float:
-    """The largest slope of the interpolant in any cell, per cell.
+    """The largest slope of the interpolant between nodes (n, k, k, k), per step from node to node.
 
-    Its square is convex along each axis of the grid, so it is largest at a corner, where the slope is made of the
-    differences along the three edges there.
+    Its square is convex along each axis of the grid, so it is largest at a corner of a cell, where the slope is made of
+    the differences along the three edges there.
     """
     low, high = slice(0, -1), slice(1, None)
     along = [np.diff(node, axis=axis) ** 2 for axis in (1, 2, 3)]
     most = 0.0
     for x, y, z in itertools.product((low, high), repeat=3):
         squared = along[0][:, :, y, z] + along[1][:, x, :, z] + along[2][:, x, y, :]
-        most = max(most, float(squared.max()))
-    return max(math.sqrt(most), 1e-3)
+        most = max(most, float(squared.max(initial=0.0)))
+    return math.sqrt(most)
 
 
 class FieldMesh(Mesh):
@@ -138,16 +189,11 @@ def _as_sdf(sdf, voxel: float | None, what: str) -> SDF:
         raise ModelError(reason, element=what)
     if isinstance(sdf, Primitive):
         return sdf.to_grid(voxel, precision="float64", device="cpu")
-    mesh = sdf if isinstance(sdf, Mesh | QueryMesh) else Mesh(*_two_arrays(sdf, what), what)
+    mesh = sdf if isinstance(sdf, QueryMesh) else as_mesh(sdf, what, "an SDF, a Mesh,")
     if isinstance(mesh, Mesh):
         mesh = QueryMesh(mesh.vertices, mesh.triangles, precision="float64", device="cpu")
-    return SDF.from_mesh(mesh, voxel)
-
-
-def _two_arrays(given, what: str):
-    try:
-        vertices, triangles = given
-    except (TypeError, ValueError):
-        kind = type(given).__name__
-        raise ModelError(f"is a {kind}; give an SDF, a Mesh, or (vertices, triangles)", element=what) from None
-    return vertices, triangles
+    field = SDF.from_mesh(mesh, voxel)
+    thinnest = 0.5 * float(np.ptp(to_host(mesh.vertices), axis=0).min())
+    if field.voxel > thinnest > 0:
+        raise ModelError(f"its voxels are larger than half of the mesh; use {thinnest:g} m or less", element=what)
+    return field

@@ -15,7 +15,7 @@ from simengine.builder.mesh_collision import collision_rows
 from simengine.builder.mesh_data import Mesh
 from simengine.builder.pairs import routine_table
 from simengine.builder.template import Template, shape_arrays
-from simengine.enums import EqualityType, ShapeFlag
+from simengine.enums import EqualityType, ShapeFlag, ShapeType
 from simengine.errors import ModelError
 
 REFERENCES = schema.references()
@@ -74,6 +74,7 @@ def assemble(
         )
         for kind in schema.ELEMENTS.values()
     }
+    check_surface_sizes(arrays, labels["shape"], precision)
     missing = Counter()
     for template, worlds in zip(templates, tiler.worlds_of, strict=True):
         for types, count in template.unsupported.items():
@@ -81,12 +82,37 @@ def assemble(
     return ModelData(arrays, labels, topologies, dict(missing), broad_phase)
 
 
+SURFACE_SIZES = {"float32": (3e-10, 2e9), "float64": (1e-15, 1e15)}
+"""m: least and largest radius of a surface that collides. Products of four lengths need digits."""
+
+
+def check_surface_sizes(arrays: dict[str, np.ndarray], labels: Sequence[str], precision: str) -> None:
+    """ModelError for a mesh or height field that collides and whose size is beyond a precision."""
+    least, most = SURFACE_SIZES[precision]
+    surfaces = np.isin(arrays["shape_type"], (ShapeType.MESH, ShapeType.HEIGHTFIELD))
+    surfaces &= (arrays["shape_flags"] & ShapeFlag.COLLIDES) != 0
+    radius = arrays["shape_radius"]
+    wrong = np.flatnonzero(surfaces & ~((radius >= least) & (radius <= most)))
+    if wrong.size:
+        first = int(wrong[0])
+        wanted = "larger" if radius[first] < least else "smaller"
+        advice = ', or finalize with precision="float64"' if precision == "float32" else ""
+        raise ModelError(
+            f"reaches {radius[first]:g} m from its origin; surfaces collide in {precision} from {least:g} to "
+            f"{most:g} m: make it {wanted}{advice}",
+            element=f"shape {labels[first]!r}",
+        )
+
+
 def one_broad_phase(templates: Sequence[Template]) -> str:
-    """How pairs are found in all worlds: searched for in all where in one of them."""
+    """How pairs are found in all worlds: searched for in all where in one of them.
+
+    Templates were all compiled for one way that a user named, or each was left to "pairs" or "search".
+    """
     ways = {template.broad_phase for template in templates}
     if ways == {"pairs"}:
         return "pairs"
-    way = "dense" if "dense" in ways else "bvh"
+    (way,) = ways - {"pairs"}
     for template in templates:
         template.search_pairs(way)
     return way

@@ -25,6 +25,12 @@ FACE_TILT = 1e-4
 """rad: neighbouring triangles of a hull whose normals differ by less than this are one face."""
 
 
+CONVEX_SLACK = 1e-7
+"""A solid is convex when its vertices are in front of no face by more than this part of its extent."""
+
+MOST_CONVEX_TESTS = 2 * 10**8
+"""Vertices times triangles of a mesh that may be asked whether it is convex: a second."""
+
 FLATNESS = 1e-10
 """Points this part of their extent off a plane lie in it."""
 
@@ -344,7 +350,7 @@ def _tree_rows(meshes: Sequence[Mesh], trees: Sequence[TriangleTree | None]) -> 
     known = [tree for tree in trees if tree is not None]
     nodes = np.cumsum([0, *(0 if tree is None else len(tree.lower) for tree in trees)])
     return {
-        "mesh_solid": np.array([_is_solid(*each) for each in zip(meshes, trees, strict=True)], np.int32).reshape(-1),
+        "mesh_solid": np.array([_solidity(*each) for each in zip(meshes, trees, strict=True)], np.int32).reshape(-1),
         "mesh_order": _joined(order, (0,)).astype(np.int32),
         "mesh_neighbour": _joined(neighbour, (0, 3)).astype(np.int32),
         "mesh_node_start": nodes.astype(np.int32),
@@ -353,11 +359,30 @@ def _tree_rows(meshes: Sequence[Mesh], trees: Sequence[TriangleTree | None]) -> 
     }
 
 
-def _is_solid(mesh: Mesh, tree: TriangleTree | None) -> bool:
-    """Whether each edge has two triangles, which run along it in opposite senses, and the volume is positive."""
+def _solidity(mesh: Mesh, tree: TriangleTree | None) -> int:
+    """1 where each edge has two triangles, which run along it in opposite senses, and the volume is positive; 2 where
+    the solid is convex as well; else 0."""
     if tree is None or not (tree.neighbour >= 0).all():
+        return 0
+    if not mesh.moments_about(mesh.vertices.mean(axis=0))[0] > 0:
+        return 0
+    return 2 if _is_convex(mesh.vertices, mesh.triangles, tree.neighbour) else 1
+
+
+def _is_convex(points: np.ndarray, triangles: np.ndarray, neighbour: np.ndarray) -> bool:
+    """Whether no vertex is in front of a face, but for round-off. Of solids too large to ask all: False."""
+    corners = points[triangles]
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    area = np.linalg.norm(normal, axis=1)
+    normal /= np.maximum(area, 1e-300)[:, None]
+    slack = CONVEX_SLACK * np.ptp(points, axis=0).max()
+    offset = np.einsum("ni,ni->n", normal, corners[:, 0])
+    beside = np.einsum("ni,neki->nek", normal, corners[neighbour]) - offset[:, None, None]
+    used = area > 0
+    if beside[used].max(initial=0) > slack or len(points) * len(triangles) > MOST_CONVEX_TESTS:
         return False
-    return bool(mesh.moments_about(mesh.vertices.mean(axis=0))[0] > 0)
+    parts = np.array_split(np.flatnonzero(used), 1 + len(points) * len(triangles) // 10**7)
+    return all((points @ normal[part].T - offset[part]).max(initial=0) <= slack for part in parts)
 
 
 def _moved(numbers: np.ndarray, by: int) -> np.ndarray:

@@ -135,6 +135,17 @@ def convex_hull(points, label: str = "convex hull") -> Mesh:
     return Mesh(*hull(points, label), label)
 
 
+def as_mesh(given, label: str, others: str = "a Mesh") -> Mesh:
+    """``given`` as a Mesh: one, or (vertices, triangles). Raises ModelError, naming ``label``; ``others``: what else
+    could have been given.
+    """
+    if isinstance(given, Mesh):
+        return given
+    if isinstance(given, list | tuple) and len(given) == 2:
+        return Mesh(*given, label)
+    raise ModelError(f"is a {type(given).__name__}; give {others} or (vertices, triangles)", element=label)
+
+
 def _table(values, dtype, what: str) -> np.ndarray:
     try:
         given = np.asarray(values)

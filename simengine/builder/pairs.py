@@ -267,18 +267,18 @@ def list_pairs(rules: PairRules) -> PairTable:
 
 
 def choose_broad_phase(rules: PairRules) -> str:
-    """ "pairs" for a world of at most LISTED_PAIRS pairs that may touch, else "bvh"."""
+    """ "pairs" for a world of at most LISTED_PAIRS pairs that may touch, else "search"."""
     movable = int((rules.collides & ~rules.immovable).sum())
     most = movable * (movable - 1) // 2 + movable * (int(rules.collides.sum()) - movable) + len(rules.explicit)
     if most <= LISTED_PAIRS:
         return "pairs"
     if most > COUNTED_PAIRS:
-        return "bvh"
+        return "search"
     found = 0
     for rows in rules.blocks():
         found += int(np.count_nonzero(rules.ordered(rows)))
         if found > LISTED_PAIRS:
-            return "bvh"
+            return "search"
     return "pairs"
 
 

@@ -31,7 +31,7 @@ class Template:
     ``joint_q_start`` and ``joint_qd_start`` lack their last entry. ``labels`` by kind. ``topology``: the rows of owner
     ``topology`` without ``group_world``. ``meshes``: what ``shape_mesh`` numbers. ``gravity`` (3,). ``rules``: which
     shapes may touch; ``broad_phase``: "pairs" where the topology lists them, "bvh" or "dense" where they are
-    searched for.
+    searched for, "search" where the way of it is chosen when all worlds are known.
     """
 
     arrays: dict[str, np.ndarray]
@@ -77,7 +77,7 @@ def compile_template(
 ) -> Template:
     """Check one world and turn it into arrays; ``shared``: the static shapes of all worlds. Raises ModelError.
 
-    ``broad_phase``: "pairs", "bvh", "dense", or None to choose by the number of pairs.
+    ``broad_phase``: "pairs", "bvh", "dense", or None to choose "pairs" or "search" by the number of pairs.
     """
     check_elements(elements)
     bodies, joints = elements.bodies, [*elements.joints, *floating_joints(elements)]

@@ -52,6 +52,18 @@ def flag(value, what: str) -> bool:
     return bool(value)
 
 
+def is_whole(value) -> bool:
+    """Whether it is a whole number, of Python or NumPy; True and False are none."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def whole(value, what: str) -> int:
+    """A whole number of 32 bits, with a sign; ModelError naming ``what`` for anything else."""
+    if not is_whole(value) or not -(2**31) <= value < 2**31:
+        raise ModelError(f"is {value!r}; it must be a whole number of 32 bits", element=what)
+    return int(value)
+
+
 def mask(value, what: str) -> int:
     """32 bits as a whole number from 0 to 2^32 - 1, or as a signed one; ModelError naming ``what`` otherwise."""
     if isinstance(value, bool) or not hasattr(value, "__index__") or not -(2**31) <= int(value) < 2**32:

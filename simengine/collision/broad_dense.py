@@ -14,6 +14,7 @@ import numpy as np
 from simengine.collision.broad_phase import Search, ShapeTables, packed_plan
 from simengine.collision.sort import ExclusiveScan
 from simengine.enums import ShapeType
+from simengine.errors import CapacityError
 
 CELL_ROWS, BOX_LANES, CHUNK_STEPS = 8, 32, 8
 """As in broad_dense.h."""
@@ -22,6 +23,9 @@ CHUNK = BOX_LANES * CHUNK_STEPS
 
 CELL_BYTES = 8 * BOX_LANES + 4 * CELL_ROWS + 2 * CELL_ROWS * CHUNK
 """sizeof(CellMemory)."""
+
+MOST_CELLS = 1 << 24
+"""Cells, about 2,000 tests each: beyond, lists and bits take gigabytes, and trees are many times quicker."""
 
 PLACE_BLOCK = 64
 """Threads of a block that places shapes: small ones spread a few thousand shapes over the multiprocessors."""
@@ -44,6 +48,7 @@ class DenseTables(ShapeTables):
         shapes = np.flatnonzero(worked)
         starts = np.searchsorted(self.group[shapes], np.arange(self.worlds + 2))
         of_group = [shapes[begin:end] for begin, end in itertools.pairwise(starts)]
+        _require_few([len(shapes) for shapes in of_group])
         self._place_boxes(of_group)
         self._list_cells(of_group)
 
@@ -103,6 +108,15 @@ class DenseTables(ShapeTables):
         pieces = [self.cell.ravel(), self.cell_start, self.count_start, self.row, self.chunk_start, self.member]
         pieces += [self.place_of, self.rank, self.routines.astype(int).ravel()]
         return packed_plan([len(ShapeType)], pieces)
+
+
+def _require_few(sizes: list[int]) -> None:
+    """CapacityError where groups of so many shapes, the last of them the shared ones, would need too many cells."""
+    rows, chunks = (-(-np.array(sizes, np.int64) // size) for size in (CELL_ROWS, CHUNK))
+    cells = int((rows[:-1] * (chunks[:-1] + chunks[-1]) + rows[-1] * chunks[:-1]).sum())
+    if cells > MOST_CELLS:
+        message = 'comparing all boxes takes too many cells; finalize with broad_phase="bvh"'
+        raise CapacityError(message, buffer='broad_phase="dense"', needed=cells, had=MOST_CELLS)
 
 
 class DenseSearch(Search):

@@ -22,6 +22,7 @@ from simengine.collision.bvh import BoxTrees
 from simengine.collision.sort import ExclusiveScan, RadixSort
 from simengine.containers import to_numpy
 from simengine.enums import ShapeFlag, ShapeType
+from simengine.errors import CapacityError
 from simengine.runtime import modes
 from simengine.runtime.kernel import Kernel
 
@@ -39,6 +40,9 @@ TILE, LANES, LANES_OF_RECORDS = 32, 32, 32
 
 LOST_GROUPS = 1024
 """Groups of lanes, at most, that count the contacts of candidates without room."""
+
+MOST_COUNTED = 2**31 - 1
+"""Candidates and contacts are counted in 32 bits."""
 
 BLOCK = 128
 """Threads of a block on a GPU: tiles and cells take different times, and the slowest keeps its block."""
@@ -120,6 +124,16 @@ def packed_plan(numbers: list[int], pieces: list[np.ndarray]) -> np.ndarray:
     return np.concatenate([numbers, begins, *pieces]).astype(np.int32)
 
 
+def require_room(slots: int, of_a_row: int) -> None:
+    """CapacityError where more candidates are to be kept, or contacts of one shape counted, than 32 bits tell."""
+    if slots > MOST_COUNTED:
+        message = "the slabs of all worlds have room for too many candidates; give model.contacts a lower capacity"
+        raise CapacityError(message, buffer="collide", needed=slots, had=MOST_COUNTED)
+    if of_a_row > MOST_COUNTED:
+        message = "a shape may have more contacts than can be counted; the model has too many shapes"
+        raise CapacityError(message, buffer="collide", needed=of_a_row, had=MOST_COUNTED)
+
+
 class Search:
     """The launches and the memory of one model's search, for the capacities of one Contacts.
 
@@ -134,10 +148,12 @@ class Search:
         self._reading: list = []
         empty, zeros, asarray = device.empty, device.zeros, device.asarray
         self.room = np.maximum(contacts.capacity, LEAST_CANDIDATES).astype(np.int32)
-        tiles_of = -(-self.room // TILE)
-        tile_start = np.concatenate([[0], np.cumsum(tiles_of)]).astype(np.int32)
+        tiles_of = -(-self.room.astype(np.int64) // TILE)
+        tile_start = np.concatenate([[0], np.cumsum(tiles_of)])
         tiles = int(tile_start[-1])
         slots = tiles * TILE
+        require_room(slots, model.shape_count * tables.most)
+        tile_start = tile_start.astype(np.int32)
         self.plan = asarray(tables.plan())
         tile_contacts, kept, dropped = (zeros(n, np.int32) for n in (tiles, worlds, worlds))
         offsets = ExclusiveScan(tile_contacts)

@@ -18,8 +18,9 @@ NODE_LANES = 8
 PACK_TILE = 32
 """Primitives that a group of lanes packs, as in bvh_pack.h; and those of a node at most."""
 
-REFIT_BLOCK = 128
-"""Threads of a block that packs or refits on a GPU: a block holds its memory until its last group is done."""
+PACK_BLOCK, REFIT_BLOCK = 128, 32
+"""Threads of a block on a GPU that packs, and of one that refits: it holds its memory until its last group is done, and
+some groups go up to the root."""
 
 PIECE = 1024
 """Primitives whose extents a group of lanes finds."""
@@ -27,8 +28,28 @@ PIECE = 1024
 NODE_BYTES = {np.dtype(np.float32): 96, np.dtype(np.float64): 112}
 """sizeof(BvhNode)."""
 
+NODE_SCRATCH = 416
+"""sizeof(NodeMemory) of bvh_build.cu. The kernels' headers assert these sizes."""
+
+
+def merge_scratch(item: int) -> int:
+    """sizeof(TileMemory) of bvh_merge.h, for numbers of ``item`` bytes."""
+    return (TILE + 4) * (7 * item + 2 * 4) + 3 * TILE
+
+
+def refit_scratch(width: int, item: int, node: int) -> int:
+    """sizeof(RefitMemory<width>) of bvh_refit.h, for numbers of ``item`` and nodes of ``node`` bytes."""
+    return (width * PACK_TILE + 4 + 48 + 8) * item + node
+
+
 MOST_PRIMITIVES = 1 << 27
 """Places of numbers in the leaves, 9 a triangle, are counted in 32 bits."""
+
+MOST_GROUPS = 1 << 24
+"""Each group, empty ones too, takes a hundred bytes or more."""
+
+MOST_NEAREST = 1 << 20
+"""The largest k of ``nearest``."""
 
 NO_FARTHEST = np.inf
 
@@ -55,7 +76,8 @@ class Plan:
             self.stages.append(table)
             trees, left = trees[~ended], left[~ended]
         if LEVELS * most > STACK:
-            raise CapacityError("a tree would be deeper than walks allow", buffer="bvh", needed=most, had=18)
+            message = "a tree would be deeper than walks allow"
+            raise CapacityError(message, buffer="bvh", needed=most, had=STACK // LEVELS)
 
     def _stage(self, trees, left):
         tiles = -(-left // TILE)
@@ -172,7 +194,7 @@ class BoxTrees:
         binary_root = device.asarray(np.full(self.count, -1, np.int32))
         prepared = {"primitives": n, "order": self._order, "lower": self.lower, "upper": self.upper}
         binary = {"children": children, "boxes": boxes, "marks": marks}
-        scratch = (TILE + 4) * (7 * self.dtype.itemsize + 2 * 4) + 3 * TILE  # TileMemory
+        scratch = merge_scratch(self.dtype.itemsize)
         clusters = None
         for quarterings, table in enumerate(self._plan.stages):
             results = device.empty(int(table[:, 2].sum()), np.int32)
@@ -193,7 +215,7 @@ class BoxTrees:
         self._build += [
             places,
             self._launch("bvh_sources", sources | roots | {"n": items}, items=items),
-            self._launch("bvh_nodes", nodes, worlds=self._node_groups, scratch=448, lanes=NODE_LANES),
+            self._launch("bvh_nodes", nodes, worlds=self._node_groups, scratch=NODE_SCRATCH, lanes=NODE_LANES),
         ]
 
     def _make_refit(self, triangles: dict | None) -> None:
@@ -206,9 +228,9 @@ class BoxTrees:
         nodes = {"most": most, "total": self._total, "packed": self.packed, "node_bytes": self.nodes}
         nodes |= {"row": self._rows, "arrived": device.zeros(most, np.int32), "bounds": self._bounds}
         pack_scratch = PACK_TILE * (3 * 4 if triangles else width * item)
-        scratch = (width * PACK_TILE + 4 + 48 + 12) * item + NODE_BYTES[self.dtype]  # RefitMemory
+        scratch = refit_scratch(width, item, NODE_BYTES[self.dtype])
         self._refit = [
-            self._launch(f"bvh_pack_{kind}", pack, worlds=tiles, scratch=pack_scratch, block=REFIT_BLOCK),
+            self._launch(f"bvh_pack_{kind}", pack, worlds=tiles, scratch=pack_scratch, block=PACK_BLOCK),
             self._launch(
                 f"bvh_refit_{kind}",
                 nodes,
@@ -406,17 +428,16 @@ class Bvh:
     def nearest(self, points, k: int = 1, max_distance=NO_FARTHEST, group=None):
         """The k boxes nearest to ``points`` (m, 3): index (m, k) int32 and distance (m, k), nearest first.
 
-        Order is by (distance, index); the distance from inside a box is 0. Where fewer are within ``max_distance``, -1
-        and infinity.
+        ``k``: at most 1,048,576. Order is by (distance, index); the distance from inside a box is 0. Where fewer are
+        within ``max_distance``, -1 and infinity.
         """
-        if isinstance(k, bool) or not hasattr(k, "__index__") or k < 1:
-            raise ModelError(f"k must be a whole number, 1 or more, got {k!r}")
+        k = queries.whole("k", k, 1, MOST_NEAREST)
         points = self._vectors("points", points)
         count = len(points)
         farthest = queries.numbers("max_distance", max_distance, self.dtype, self.device, count)
-        index, distance = self.device.empty((count, int(k)), np.int32), self.device.empty((count, int(k)), self.dtype)
+        index, distance = self.device.empty((count, k), np.int32), self.device.empty((count, k), self.dtype)
         turn = self._trees.turn(points)
-        outputs = {"k": int(k), "index": index, "distance": distance, "turn": turn}
+        outputs = {"k": k, "index": index, "distance": distance, "turn": turn}
         if count:
             self._prepare("bvh_nearest", count, {"point": points, "max_distance": farthest} | outputs, group)()
         return index, distance
@@ -429,11 +450,14 @@ def checked_groups(groups, group_count, count: int, device):
             raise ModelError(f"group_count={group_count} needs groups: the group of each box")
         return None, 1
     modes.refuse_while_capturing("a structure with groups was made")
-    groups = np.asarray(groups.get() if hasattr(groups, "get") else groups)
+    groups = queries.on_host("groups", groups)
     if groups.shape != (count,) or groups.dtype.kind not in "iu":
         raise ModelError(f"groups must be whole numbers of shape ({count},), got {groups.dtype} {groups.shape}")
     most = int(groups.max(initial=-1)) + 1
-    group_count = max(most, 1) if group_count is None else int(group_count)
+    group_count = max(most, 1) if group_count is None else queries.whole("group_count", group_count, 1, MOST_GROUPS)
+    if most > MOST_GROUPS:
+        message = f"groups go up to {most - 1}: number them from 0 on without gaps"
+        raise CapacityError(message, buffer="groups", needed=most, had=MOST_GROUPS)
     if groups.min(initial=0) < 0 or most > group_count:
         index = int(((groups < 0) | (groups >= group_count)).argmax())
         raise ModelError(f"groups[{index}] is {groups[index]}; it must be 0 to {group_count - 1}")

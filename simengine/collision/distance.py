@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from simengine.checks import require_container
+from simengine.collision import queries
 from simengine.containers import to_numpy
 from simengine.enums import ShapeType
 from simengine.errors import ModelError
@@ -37,8 +38,10 @@ def shape_distance(model, state, pairs) -> ShapeDistance:
     ``pairs`` (n, 2): shapes as rows of the model, in any order and whether or not they may collide. Margins and gaps
     play no part. Of convex shapes that overlap the distance is minus the least translation that parts them, and the
     points are those that this brings together. A plane is endless and solid below, a height field solid below. A mesh
-    is its surface: a shape that it holds wholly inside is apart from it; where a shape cuts the surface the distance is
-    that of the deepest contact. With a distance field: the least value of the field on the other's surface (of a
+    is its surface: a shape that it holds wholly inside is apart from it. Of a convex shape that cuts a surface each
+    triangle is left by the shortest translation along which the surface pushes near there, and the distance is minus
+    the longest of these: of a convex solid minus the least translation that parts them. Of a mesh that cuts a surface
+    it is that of the deepest contact. With a distance field: the least value of the field on the other's surface (of a
     plane also the height of the lowest vertex of the field's surface); of a convex shape that holds the field's
     deepest point also that of the ball about it that the solid holds.
 
@@ -60,7 +63,7 @@ def shape_distance(model, state, pairs) -> ShapeDistance:
 
 
 def _checked_pairs(model, pairs) -> np.ndarray:
-    wanted = np.asarray(to_numpy(pairs))
+    wanted = queries.on_host("shape_distance: pairs", pairs)
     if wanted.ndim != 2 or wanted.shape[1] != 2 or wanted.dtype.kind not in "iu":
         raise ModelError(f"shape_distance: pairs must be whole numbers (n, 2), got {wanted.dtype} {wanted.shape}")
     wrong = np.argwhere((wanted < 0) | (wanted >= model.shape_count))

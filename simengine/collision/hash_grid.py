@@ -7,16 +7,13 @@ import math
 import numpy as np
 
 from simengine.collision import queries
-from simengine.collision.bvh import EXTENTS_SCRATCH, checked_groups
-from simengine.collision.sort import KeyStarts, RadixSort, tile_launch
+from simengine.collision.bvh import checked_groups
+from simengine.collision.grid_build import GridBuild
 from simengine.errors import ModelError
 from simengine.runtime import modes
 
-LAYOUT_BYTES = {np.dtype(np.float32): 64, np.dtype(np.float64): 104}
-"""sizeof(GridLayout)."""
-
-TILE, MOST_TILES = 1024, 2048
 MOST_BITS = 24
+"""The table has at most 2**24 places."""
 
 
 class HashGrid:
@@ -33,10 +30,10 @@ class HashGrid:
 
     def __init__(self, cell_size: float, period=None):
         self.cell_size = _positive("cell_size", cell_size)
-        period = (0, 0, 0) if period is None else tuple(0 if length is None else length for length in period)
-        if len(period) != 3:
-            raise ModelError(f"period must be three lengths, got {period}")
-        self.period = tuple(0.0 if length == 0 else _positive("period", length) for length in period)
+        period = (0, 0, 0) if period is None else period
+        if not hasattr(period, "__len__") or len(period) != 3:
+            raise ModelError(f"period must be three lengths (0 or None: the axis does not repeat), got {period!r}")
+        self.period = tuple(0.0 if _is_zero(length) else _positive("period", length) for length in period)
         self._points = None
 
     def __len__(self) -> int:
@@ -70,45 +67,17 @@ class HashGrid:
         same = self._points is not None and len(self) == n and self.dtype == dtype and self.device is device
         if same and groups is None and self._groups is None:
             return
-        self._points = points
+        self._points = None
         self.device, self.dtype, self.group_count = device, dtype, group_count
         self._groups = None if groups is None else device.asarray(groups, np.int32)
-        self._layout = device.zeros(LAYOUT_BYTES[dtype], np.uint8)
-        self._first_bad = device.zeros(1, np.int32)
-        self._sorted = device.empty((3, n), dtype)
-        self._sorted_group = None if groups is None else device.empty(n, np.int32)
-        self._launches, self._reading = self._make_launches(points) if n else ([], [])
-
-    def _make_launches(self, points) -> tuple[list, list]:
-        """The launches of a build, and those of them that read the points."""
-        n = len(points)
-        device, dtype = self.device, self.dtype
-        bits = min(MOST_BITS, max(4, (n - 1).bit_length()))
-        group_bits = (self.group_count - 1).bit_length()
-        tile = max(TILE, -(-n // MOST_TILES))
-        tiles = -(-n // tile)
-        extents, bad = device.empty((tiles, 6), dtype), device.empty(tiles, np.int32)
-        keys = device.empty(n, np.uint32)
-        of_tiles = {"tiles": tiles, "count": n, "extents": extents, "bad": bad}
-        layout = of_tiles | {"groups": 1, "bits": bits, "group_bits": group_bits, "cell": self.cell_size}
-        layout |= dict(zip(("period_x", "period_y", "period_z"), self.period, strict=True))
-        layout |= {"layout": self._layout, "first_bad": self._first_bad}
-        placed = {"layout": self._layout, "points": points, "groups": self._groups}
-        sort = RadixSort(keys, None, bits)
-        starts = KeyStarts(sort.sorted_keys, 1 << bits)
-        self._order, self._starts = sort.sorted_values, starts.starts
-        gather = placed | {"order": self._order, "sorted": self._sorted, "sorted_group": self._sorted_group}
-
-        def items(name, arguments):
-            kernel = queries.kernel("hash_grid.cu", name)
-            return kernel.prepare(arguments, items=n, precision=dtype.name, device=device)
-
-        scratch = EXTENTS_SCRATCH * (dtype.itemsize + 4)
-        of_points = of_tiles | {"tile": tile, "points": points}
-        extents = tile_launch("hash_grid.cu", "grid_tile_extents", of_points, tiles, scratch, device)
-        place = tile_launch("hash_grid.cu", "grid_layout", layout, 1, scratch, device)
-        key, gather = items("grid_keys", placed | {"keys": keys}), items("grid_gather", gather)
-        return [extents, place, key, sort, starts, gather], [extents, key, gather]
+        self._launches = self._reading = ()
+        if n:
+            bits = min(MOST_BITS, max(4, (n - 1).bit_length()))
+            build = GridBuild(points, self._groups, group_count, bits, self.cell_size, self.period, device)
+            self._layout, self._first_bad, self._starts = build.layout, build.first_bad, build.starts
+            self._order, self._sorted, self._sorted_group = build.order, build.sorted, build.sorted_group
+            self._launches, self._reading = build.launches, build.reading
+        self._points = points
 
     def check(self) -> None:
         """Raise ModelError where the last build found a point that is not finite (builds that were captured do not
@@ -166,6 +135,10 @@ class HashGrid:
         arguments = self.arrays() | arguments | {"n": count}
         kernel = queries.kernel("hash_grid.cu", "grid_query")
         return kernel.prepare(arguments, items=count, precision=self.dtype.name, device=self.device)
+
+
+def _is_zero(length) -> bool:
+    return length is None or (isinstance(length, int | float | np.number) and length == 0)
 
 
 def _positive(name: str, value) -> float:

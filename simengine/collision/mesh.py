@@ -70,7 +70,7 @@ class Mesh:
 
     def __init__(self, vertices, faces, velocities=None, precision: str | None = None, device=None):
         self.device = device = queries.device_for(vertices, device)
-        if precision not in (None, "float32", "float64"):
+        if precision is not None and (not isinstance(precision, str) or precision not in ("float32", "float64")):
             raise ModelError(f'precision must be "float32" or "float64", got {precision!r}')
         given = queries.vectors("vertices", vertices, queries.float_dtype(vertices), device)
         self.dtype = np.dtype(precision) if precision else given.dtype
@@ -188,7 +188,7 @@ class Mesh:
         """
         if sign is None:
             sign = "normal" if self.is_closed else "winding"
-        if sign not in SIGNS:
+        if not isinstance(sign, str) or sign not in SIGNS:
             raise ModelError(f'sign must be "normal", "winding", "none" or None, got {sign!r}')
         dtype = self._given_dtype(points)
         points = queries.vectors("points", points, dtype, self.device)
@@ -241,26 +241,24 @@ class Mesh:
 
     def position_at(self, face, uv):
         """Points (n, 3) at coordinates ``uv`` (n, 2) of ``face`` (n,), as in RayHits; zero for face -1."""
-        out = self._interpolate(self._vertices, face, uv)
-        missing = self.device.asarray(face, np.int32).reshape(-1) < 0
+        face, out = self._interpolate(self._vertices, face, uv)
         world = self._world(out, self.dtype)
-        world[missing] = 0
+        world[face < 0] = 0
         return world
 
     def velocity_at(self, face, uv):
         """Velocities (n, 3) in m/s at such points, of the velocities given last (zero if none were)."""
-        return self._interpolate(self._velocities, face, uv)
+        return self._interpolate(self._velocities, face, uv)[1]
 
     def _interpolate(self, values, face, uv):
-        face = self.device.asarray(face, np.int32).reshape(-1)
-        uv = self.device.asarray(uv, self.dtype).reshape(-1, 2)
-        out = self.device.empty((len(face), 3), self.dtype)
-        if len(uv) != len(face) or (len(face) and int(face.max()) >= len(self.faces)):
-            raise ModelError(f"face must name faces 0 to {len(self.faces) - 1} (or -1), with one row of uv each")
+        face = queries.indices("face", face, self.device, None, len(self.faces), -1)
+        count = len(face)
+        uv = queries.table("uv", uv, self.dtype, self.device, count, 2)
+        out = self.device.empty((count, 3), self.dtype)
         arguments = {"faces": self.faces, "values": values, "face": face, "uv": uv, "out": out}
         if len(face):
             self._prepare("mesh_interpolate", len(face), arguments)()
-        return out
+        return face, out
 
     # what is made when it is first needed
 
@@ -408,7 +406,7 @@ class Mesh:
 
 def _faces(faces, vertices: int, device):
     """Checked faces (f, 3) int32 on the device."""
-    host = _host(faces)
+    host = queries.on_host("faces", faces)
     if host.size == 0:
         host = np.zeros((0, 3), np.int32)
     if host.ndim != 2 or host.shape[1] != 3 or host.dtype.kind not in "iu":

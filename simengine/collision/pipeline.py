@@ -1,7 +1,7 @@
 """Contacts of all worlds from the poses of their bodies.
 
-The kernels are kernels_cuda/collide.cu, for models of the pairs that a step collides by itself, collide_any.cu, and
-collide_sdf.cu where there are distance fields too.
+The kernels are kernels_cuda/collide.cu, for models of the pairs that a step collides by itself, and on a GPU
+collide_many.cu where these have many worlds; collide_any.cu; and collide_sdf.cu where there are distance fields too.
 """
 
 from __future__ import annotations
@@ -11,10 +11,14 @@ import functools
 from simengine.checks import checked_seconds, require_container
 from simengine.collision.broad_phase import collide_searched
 from simengine.runtime.kernel import Kernel
+from simengine.runtime.launch import RESERVED_SHARED
 from simengine.runtime.world_launch import WorldLaunch, lanes_for, launch_of
 
-FEW_LANES, MANY_WORLDS = 8, 2048
-"""Lanes that work a world on a GPU where a batch group has at least so many worlds."""
+MANY_WORLDS, LANES_OF_MANY = 2048, 8
+"""From how many worlds on each group of lanes takes several on a GPU, and how many lanes there are for each then."""
+
+MOST_PAIRS, MOST_SHAPES = 1024, 128
+"""Of the worlds that a group takes: more would leave shared memory for few groups."""
 
 BLOCK = 128
 """Threads of a block on a GPU: worlds take different times, and small blocks do not wait for each other."""
@@ -53,19 +57,46 @@ def collide(model, state, contacts, dt: float | None = None) -> None:
 def simple_launch(model, lanes: int | None = None) -> WorldLaunch:
     """The launch for a model of pairs that a step collides by itself, which the model keeps.
 
-    ``lanes`` that work a world on a GPU: by default as many as a world has pairs, but few where there are many worlds,
-    since the few pairs of a world that may touch leave more of them idle.
+    ``lanes`` for each world on a GPU: by default as many as a world has pairs, but few where there are many worlds,
+    since the few pairs of a world that may touch leave more of them idle. Groups of 32 lanes then take several worlds.
     """
-    chosen = []
-    for group in model.groups:
-        own = lanes_for(group.counts()["pairs"])
-        chosen.append(lanes or (min(own, FEW_LANES) if len(group.worlds) >= MANY_WORLDS else own))
-    kernels = [_kernel] * len(chosen)
-    launch = WorldLaunch(
-        model, "collide", "collide_memory_bytes", kernels, chosen, "collide", {"model": model}, block=BLOCK
-    )
+    launch = None
+    if model.device.is_cuda:
+        many = [32 // lanes if lanes else worlds_of_group(group) for group in model.groups]
+        launch = launch_of_many(model, many) if max(many, default=1) > 1 and _fits(model, many) else None
+    if launch is None:
+        own = [lanes or lanes_for(group.counts()["pairs"]) for group in model.groups]
+        kernels, constants = [_kernel] * len(own), {"model": model}
+        launch = WorldLaunch(model, "collide", "collide_memory_bytes", kernels, own, "collide", constants, BLOCK)
     model.launches["collide"] = launch
     return launch
+
+
+def worlds_of_group(group) -> int:
+    """How many worlds 32 lanes take: 1 where there are few worlds, or where each has many pairs or shapes."""
+    counts = group.counts()
+    if len(group.worlds) < MANY_WORLDS:
+        return 1
+    many = 32 // min(lanes_for(counts["pairs"]), LANES_OF_MANY)
+    while many > 1 and (many * counts["pairs"] > MOST_PAIRS or many * counts["link_shapes"] > MOST_SHAPES):
+        many //= 2
+    return many
+
+
+def launch_of_many(model, many: list[int]) -> WorldLaunch:
+    """The launch of groups of 32 lanes that take ``many`` worlds, one number for each batch group."""
+    kernels, lanes, constants = [_kernel_of_many(worlds) for worlds in many], [32] * len(many), {"model": model}
+    memory = "collide_many_memory_bytes"
+    return WorldLaunch(model, "collide_many", memory, kernels, lanes, "collide", constants, BLOCK, many)
+
+
+def _fits(model, many: list[int]) -> bool:
+    """Do blocks of such groups have room in the shared memory of the GPU?"""
+    room = model.device.attributes["MaxSharedMemoryPerBlockOptin"] - RESERVED_SHARED
+    memory = "collide_many_memory_bytes"
+    of_each = zip(model.groups, many, strict=True)
+    needed = (group.scratch_bytes(_kernel_of_many(worlds)(memory), 32)["scratch"] for group, worlds in of_each)
+    return all(BLOCK // 32 * bytes_of_group <= room for bytes_of_group in needed)
 
 
 def collide_at_joints(model, state, contacts, dt: float) -> None:
@@ -77,6 +108,12 @@ def collide_at_joints(model, state, contacts, dt: float) -> None:
 @functools.cache
 def _kernel(name: str) -> Kernel:
     return Kernel("collide.cu", name)
+
+
+@functools.cache
+def _kernel_of_many(worlds: int):
+    """What gives a kernel of collide_many.cu by name, for groups that take so many worlds."""
+    return functools.cache(lambda name: Kernel("collide_many.cu", name, defines={"SIM_MANY": worlds}))
 
 
 @functools.cache

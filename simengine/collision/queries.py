@@ -7,6 +7,7 @@ import functools
 import numpy as np
 
 from simengine.collision.sort import ExclusiveScan
+from simengine.containers import to_numpy
 from simengine.errors import ModelError
 from simengine.runtime import devices, modes
 from simengine.runtime.arguments import is_array
@@ -33,6 +34,13 @@ def float_dtype(*arrays) -> np.dtype:
     """float64 where one of the arrays is, else float32."""
     wide = any(getattr(array, "dtype", None) == np.float64 for array in arrays)
     return np.dtype(np.float64 if wide else np.float32)
+
+
+def whole(name: str, value, least: int, most: int) -> int:
+    """``value`` as a whole number of least .. most; ModelError for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
+        raise ModelError(f"{name} must be a whole number from {least} to {most}, got {value!r}")
+    return int(value)
 
 
 def vectors(name: str, values, dtype, device, count: int | None = None):
@@ -69,19 +77,37 @@ def numbers(name: str, values, dtype, device, count: int, least: float = 0.0):
     return array
 
 
-def indices(name: str, values, device, count: int, bound: int):
-    """``values`` (n,) as int32, each of 0 .. bound-1."""
+def indices(name: str, values, device, count: int | None, bound: int, least: int = 0):
+    """``values`` (n,) as int32, each of ``least`` .. bound-1; ``count`` None: however many there are."""
     array = _array(name, values, None, device)
+    count = array.size if count is None else count
     if array.shape == (1,) and array.dtype.kind in "iu":
         array = device.array_module.full(count, int(array[0]), array.dtype)
     if array.dtype.kind not in "iu" or array.shape != (count,):
         raise ModelError(f"{name} must be whole numbers of shape ({count},), got {array.dtype} {tuple(array.shape)}")
     if modes.capture is None and count:
-        wrong = (array < 0) | (array >= bound)
+        wrong = (array < least) | (array >= bound)
         if bool(wrong.any()):
             index = int(wrong.argmax())
-            raise ModelError(f"{name}[{index}] is {int(array[index])}; it must be 0 to {bound - 1}")
+            raise ModelError(f"{name}[{index}] is {int(array[index])}; it must be {least} to {bound - 1}")
     return device.asarray(array, np.int32)
+
+
+def table(name: str, values, dtype, device, count: int, columns: int):
+    """``values`` as an array (count, columns) of dtype on the device; a single row counts as one of them."""
+    array = _array(name, values, dtype, device)
+    array = array.reshape(1, columns) if array.shape == (columns,) and count == 1 else array
+    if array.shape != (count, columns):
+        raise ModelError(f"{name} must have shape ({count}, {columns}), got {tuple(array.shape)}")
+    return array
+
+
+def on_host(name: str, values) -> np.ndarray:
+    """``values`` as an array of NumPy; ModelError for what is no array, such as rows of different lengths."""
+    try:
+        return to_numpy(values)
+    except (TypeError, ValueError, OverflowError):
+        raise ModelError(f"{name} must be an array of numbers, got {type(values).__name__}") from None
 
 
 def require_numbers(name: str, array) -> None:
@@ -114,10 +140,12 @@ def _array(name: str, values, dtype, device):
         place = devices.device_of(values)
         raise ModelError(f"{name} is on {place}, the structure on {device}; copy it there first")
     try:
-        array = device.asarray(values, dtype)
-    except (TypeError, ValueError):
+        array = device.asarray(values)
+    except (TypeError, ValueError, OverflowError):
         raise ModelError(f"{name} must be an array of numbers, got {type(values).__name__}") from None
-    return array
+    if array.dtype.kind not in "iuf" and array.size:
+        raise ModelError(f"{name} must be an array of numbers, got {type(values).__name__} of {array.dtype}")
+    return device.asarray(array, dtype)
 
 
 def _captured(name: str, values, dtype, device):

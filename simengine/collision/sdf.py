@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
 from simengine.collision import marching_cubes, queries
+from simengine.collision.mesh import Mesh
 from simengine.collision.sort import ExclusiveScan
 from simengine.errors import AssetError, CapacityError, ModelError
+from simengine.files import as_path
 from simengine.npz import NpzReader, write_npz
 from simengine.runtime import devices
+from simengine.runtime.arguments import is_array
 
 VDB_SUFFIXES = (".vdb", ".nvdb")
 
@@ -40,7 +42,7 @@ class Primitive:
 
     def __init__(self, kind: str, size, lower, upper):
         self.kind, self.lower, self.upper = kind, np.asarray(lower, float), np.asarray(upper, float)
-        self.size = tuple(_positive(kind, value) for value in size) + (0.0,) * (3 - len(size))
+        self.size = (*size, 0.0, 0.0, 0.0)[:3]
 
     def __repr__(self) -> str:
         return f"<distance to a {self.kind}>"
@@ -56,13 +58,37 @@ class Primitive:
         return value
 
     def to_grid(self, voxel: float, margin: float | None = None, sparse: bool = True, precision="float32", device=None):
-        """The field on a grid (an SDF), as ``SDF.from_mesh``."""
+        """The field on a grid (an SDF), as ``SDF.from_mesh``. Raises ModelError where voxels are larger than the radius
+        or half extent of the shape where it is thinnest."""
         if self.kind == "plane":
             raise ModelError("a plane has no end: give the grid's bounds with SDF.from_function(plane.sample, ...)")
-        voxel = _positive("voxel", voxel)
-        margin = 4 * voxel if margin is None else margin
+        sizes = self.size[:1] if self.kind == "capsule" else self.size  # its half height adds to the radius
+        voxel, thinnest = _positive("voxel", voxel), min(size for size in sizes if size > 0)
+        if voxel > thinnest:
+            reason = f"voxels of {voxel:g} m are larger than half of the {self.kind} where it is thinnest"
+            raise ModelError(f"{reason}, of which little would be left; use {thinnest:g} m or less")
+        margin = 4 * voxel if margin is None else _number("margin", margin)
         lower, upper = self.lower - margin, self.upper + margin
         return SDF.from_function(self.sample, lower, upper, voxel, sparse=sparse, precision=precision, device=device)
+
+    def _needs_grid(self, what: str):
+        return ModelError(f"{what}: an exact {self.kind} has no nodes; make a grid of it first, with to_grid(voxel)")
+
+    def gradient(self, points):
+        """Not of a closed form: raises ModelError. Grids have it, which ``to_grid`` makes."""
+        raise self._needs_grid("gradient")
+
+    def sample_with_gradient(self, points):
+        """As ``gradient``."""
+        raise self._needs_grid("sample_with_gradient")
+
+    def marching_cubes(self, level: float = 0.0):
+        """As ``gradient``."""
+        raise self._needs_grid("marching_cubes")
+
+    def save(self, path):
+        """As ``gradient``."""
+        raise self._needs_grid("save")
 
 
 class SDF:
@@ -89,7 +115,8 @@ class SDF:
     @staticmethod
     def sphere(radius: float) -> Primitive:
         """Distance to a sphere."""
-        return Primitive("sphere", (radius,), [-radius] * 3, [radius] * 3)
+        size = _sizes("sphere", radius)
+        return Primitive("sphere", size, np.negative(size * 3), size * 3)
 
     @staticmethod
     def plane() -> Primitive:
@@ -99,29 +126,34 @@ class SDF:
     @staticmethod
     def box(hx: float, hy: float, hz: float) -> Primitive:
         """Distance to a box of half extents."""
-        return Primitive("box", (hx, hy, hz), [-hx, -hy, -hz], [hx, hy, hz])
+        size = _sizes("box", hx, hy, hz)
+        return Primitive("box", size, np.negative(size), size)
 
     @staticmethod
     def capsule(radius: float, half_height: float) -> Primitive:
         """Distance to a capsule along z; half height without the caps."""
+        radius, half_height = _sizes("capsule", radius, half_height)
         high = [radius, radius, half_height + radius]
         return Primitive("capsule", (radius, half_height), np.negative(high), high)
 
     @staticmethod
     def cylinder(radius: float, half_height: float) -> Primitive:
         """Distance to a cylinder along z."""
+        radius, half_height = _sizes("cylinder", radius, half_height)
         high = [radius, radius, half_height]
         return Primitive("cylinder", (radius, half_height), np.negative(high), high)
 
     @staticmethod
     def cone(radius: float, half_height: float) -> Primitive:
         """Distance to a cone along z, its tip at +half_height."""
+        radius, half_height = _sizes("cone", radius, half_height)
         high = [radius, radius, half_height]
         return Primitive("cone", (radius, half_height), np.negative(high), high)
 
     @staticmethod
     def torus(radius: float, thickness: float) -> Primitive:
         """Distance to a ring of ``radius`` about z, made of a tube of radius ``thickness``."""
+        radius, thickness = _sizes("torus", radius, thickness)
         high = [radius + thickness, radius + thickness, thickness]
         return Primitive("torus", (radius, thickness), np.negative(high), high)
 
@@ -137,12 +169,14 @@ class SDF:
         the surface. ``sign``: as in ``Mesh.closest_point``; for a mesh with holes "winding" says inside where the
         winding number is above 1/2. Raises ModelError for an empty mesh, CapacityError where the grid is too large.
         """
+        if not isinstance(mesh, Mesh):
+            raise ModelError(f"SDF.from_mesh wants a sim.collision.Mesh, got {type(mesh).__name__}")
         if len(mesh.faces) == 0:
             raise ModelError("the mesh has no faces: there is nothing to be near to")
         voxel = _positive("voxel", voxel)
-        margin = 4 * voxel if margin is None else float(margin)
+        margin = 4 * voxel if margin is None else _number("margin", margin)
         vertices = mesh.vertices
-        lower, upper = (_host(bound).astype(np.float64) for bound in (vertices.min(axis=0), vertices.max(axis=0)))
+        lower, upper = (to_host(bound).astype(np.float64) for bound in (vertices.min(axis=0), vertices.max(axis=0)))
 
         def distance(points):
             return mesh.closest_point(points, sign=sign).distance
@@ -161,6 +195,10 @@ class SDF:
         The grid covers ``lower`` to ``upper`` (3,) in m, in whole blocks. ``sparse`` asks for true distances (the field
         changes by no more than the way moved); for another field give ``sparse=False``.
         """
+        if not callable(function):
+            raise ModelError(f"SDF.from_function wants a function of points (n, 3), got {type(function).__name__}")
+        if not isinstance(precision, str) or precision not in ("float32", "float64"):
+            raise ModelError(f'precision must be "float32" or "float64", got {precision!r}')
         device, dtype, voxel = devices.get_device(device), np.dtype(precision), _positive("voxel", voxel)
         origin, blocks = _blocks(lower, upper, voxel)
         where = {"voxel": voxel, **dict(zip("xyz", origin.tolist(), strict=True))}
@@ -220,7 +258,7 @@ class SDF:
     def grid(self) -> dict[str, np.ndarray]:
         """What the field is made of, on the host: ``coarse``, the values at the corners of blocks (z fastest); ``slot``
         of each block among ``values`` (held, 9, 9, 9), -1 where it holds no nodes."""
-        return {"coarse": _host(self._coarse), "slot": _host(self._slot), "values": _host(self._values)}
+        return {"coarse": to_host(self._coarse), "slot": to_host(self._slot), "values": to_host(self._values)}
 
     def _block_counts(self) -> dict:
         return dict(zip(("blocks_x", "blocks_y", "blocks_z"), self.blocks, strict=True))
@@ -234,7 +272,7 @@ class SDF:
         (Lorensen and Cline 1987; ambiguous faces by a rule of the face alone). Raises ModelError for a level outside
         the band of a sparse field.
         """
-        level = float(level)
+        level = _number("level", level)
         if not abs(level) <= self.band:
             raise ModelError(
                 f"level {level} is beyond {self.band} m, where this sparse field holds nodes: use sparse=False"
@@ -279,7 +317,7 @@ class SDF:
     @classmethod
     def load(cls, path, device=None) -> SDF:
         """A field from such a file; AssetError where it is damaged or something else, OpenVDB and NanoVDB files too."""
-        if Path(path).suffix.lower() in VDB_SUFFIXES:
+        if as_path(path).suffix.lower() in VDB_SUFFIXES:
             reason = "OpenVDB and NanoVDB files are not read; sample the grid with the program that wrote it"
             raise AssetError(f"{reason}, and give the samples, interpolated, to SDF.from_function", file=str(path))
         fields = {"precision": str, "voxel": float, "origin": list, "blocks": list, "held": int, "sparse": bool}
@@ -313,13 +351,11 @@ def _checked_header(file: NpzReader, header: dict) -> tuple[list[int], int]:
 
 def _blocks(lower, upper, voxel: float) -> tuple[np.ndarray, list[int]]:
     """First node and number of blocks along each axis of a grid that covers the bounds."""
-    lower, upper = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
-    if (
-        lower.shape != (3,)
-        or upper.shape != (3,)
-        or not (lower <= upper).all()
-        or not np.isfinite([lower, upper]).all()
-    ):
+    lower, upper = (
+        queries.table(name, bound, np.float64, devices.CPU, 1, 3)[0]
+        for name, bound in (("lower", lower), ("upper", upper))
+    )
+    if not (lower <= upper).all() or not np.isfinite([lower, upper]).all():
         raise ModelError(
             f"lower and upper must be three finite numbers each, lower nowhere above upper: {lower}, {upper}"
         )
@@ -341,10 +377,9 @@ def _evaluate(name: str, total: int, arguments: dict, function, dtype, device, w
         more = {"first": first // whole} if whole > 1 else {}
         _launch(name, count, arguments | more | {"points": points}, dtype, device)
         found = function(points)
-        if tuple(found.shape) != (count,):
-            raise ModelError(
-                f"the function must return ({count},) distances for as many points, got {tuple(found.shape)}"
-            )
+        if not is_array(found) or tuple(found.shape) != (count,):
+            got = tuple(found.shape) if is_array(found) else type(found).__name__
+            raise ModelError(f"the function must return an array ({count},) of distances of as many points, got {got}")
         queries.require_numbers("distance", found)
         values[first : first + count] = found
     return values
@@ -364,12 +399,23 @@ def _launch(name: str, count: int, arguments: dict, dtype, device, file: str = "
         kernel.prepare(arguments | {"n": count}, items=count, precision=np.dtype(dtype).name, device=device)()
 
 
-def _host(array) -> np.ndarray:
+def to_host(array) -> np.ndarray:
+    """An array of any device as one of NumPy."""
     return np.asarray(array.get() if hasattr(array, "get") else array)
 
 
+def _number(name: str, value) -> float:
+    if not hasattr(value, "__float__") or np.ndim(value):
+        raise ModelError(f"{name} must be a number, got {type(value).__name__}")
+    return float(value)
+
+
+def _sizes(kind: str, *values) -> tuple[float, ...]:
+    return tuple(_positive(kind, value) for value in values)
+
+
 def _positive(name: str, value) -> float:
-    number = float(value)
+    number = _number(name, value)
     if not (math.isfinite(number) and number > 0):
         raise ModelError(f"{name}: sizes must be positive and finite, got {value}")
     return number

@@ -65,8 +65,8 @@ class RadixSort:
         if keys.dtype not in (np.uint32, np.uint64) or keys.ndim != 1:
             raise ModelError(f"sort: keys must be (n,) of uint32 or uint64, got {keys.shape} of {keys.dtype}")
         bits = width if bits is None else bits
-        if not 0 <= bits <= width:
-            raise ModelError(f"sort: bits must be 0 to {width}, got {bits}")
+        if isinstance(bits, bool) or not isinstance(bits, int | np.integer) or not 0 <= bits <= width:
+            raise ModelError(f"sort: bits must be a whole number from 0 to {width}, got {bits!r}")
         passes = max(1, -(-bits // (8 if device.is_cuda else 11)))
         self.device = device
         self._pairs = [(device.empty(n, keys.dtype), device.empty(n, np.int32)) for _ in range(min(passes, 2))]

@@ -65,6 +65,7 @@ PREBUILT = (
     "doctor.cu",
     "eval.cu",
     "featherstone.cu",
+    "grid_build.cu",
     "hash_grid.cu",
     "mesh_query.cu",
     "model_update.cu",

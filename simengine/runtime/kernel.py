@@ -16,7 +16,7 @@ from simengine.runtime import arguments as checks
 from simengine.runtime import build, cache, launch, modes, nvrtc, source
 from simengine.runtime.devices import Device, get_device
 
-LANES = (1, 4, 8, 16, 32, 256)
+LANES = (1, 4, 8, 16, 32, 256, 512)
 """Sizes of a group of lanes; above 32 a group is a whole block."""
 
 _libraries: dict[str, ctypes.CDLL] = {}

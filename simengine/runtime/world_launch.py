@@ -23,7 +23,8 @@ class WorldLaunch:
 
     ``name`` of the kernel, and ``memory`` of the one that tells how much scratch a world needs; ``kernels``: for each
     group what gives a kernel of its form by name; ``lanes`` of each group on a GPU; ``label`` in a profile;
-    ``constants``: arguments that stay the same; ``block``: threads of a block on a GPU, else as many as are held.
+    ``constants``: arguments that stay the same; ``block``: threads of a block on a GPU, else as many as are held;
+    ``many``: worlds that a group of lanes takes at a time, for each batch group: one, unless given.
 
     The first call prepares the launches and checks their arguments; later calls exchange those that are other objects,
     so that a thousand states cost no more than two. A container (State, Control, Contacts) takes the place of another
@@ -44,10 +45,11 @@ class WorldLaunch:
         label: str | None = None,
         constants: Mapping | None = None,
         block: int | None = None,
+        many: Sequence[int] | None = None,
     ):
         self.name, self.memory, self.label, self.block = name, memory, label or name, block
         self._constants = dict(constants or {})
-        self._groups = list(zip(model.groups, kernels, lanes, strict=True))
+        self._groups = list(zip(model.groups, kernels, lanes, many or [1] * len(lanes), strict=True))
         self._own = threading.local()
 
     def __call__(self, **arguments) -> None:
@@ -64,10 +66,12 @@ class WorldLaunch:
         for launch in launches:
             launch()
 
-    def _prepare(self, group, kernel: Callable[[str], Kernel], lanes: int, arguments: dict) -> PreparedLaunch:
+    def _prepare(
+        self, group, kernel: Callable[[str], Kernel], lanes: int, many: int, arguments: dict
+    ) -> PreparedLaunch:
         return kernel(self.name).prepare(
             {"topology": group, **self._constants, **arguments},
-            worlds=len(group.worlds),
+            worlds=-(-len(group.worlds) // many),
             lanes=lanes,
             **group.scratch_bytes(kernel(self.memory), lanes),
             block=self.block,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simengine.builder.values import number
-from simengine.checks import require_container
+from simengine.builder.values import is_whole, number
+from simengine.checks import require_container, require_model
 from simengine.containers import to_numpy
 from simengine.errors import ModelError
 from simengine.runtime.kernel import Kernel
@@ -60,8 +60,7 @@ class ContactSensor:
     """
 
     def __init__(self, model, body, other=None, *, threshold: float = 0.0):
-        if getattr(model, "owner", None) != "model":
-            raise ModelError(f"ContactSensor wants a Model (builder.finalize()), got {type(model).__name__}")
+        require_model("ContactSensor", model)
         self.model = model
         self.threshold = number(threshold, "ContactSensor, threshold", lowest=0.0)
         self.bodies = _bodies(model, body, "body")
@@ -96,6 +95,11 @@ class ContactSensor:
         where the bodies stood when the contacts were found, the ``state_in`` of that step, for the torques; None: they
         stay zero.
         """
+        if contacts is None:
+            raise ModelError(
+                "ContactSensor.read: got no contacts; forces are kept in a Contacts that the step is given: make one "
+                "by model.contacts() and give it to sim.collide and solver.step, or to Simulation(contacts=contacts)"
+            )
         require_container("ContactSensor.read", "contacts", contacts, "contacts", self.model)
         if state is not None:
             require_container("ContactSensor.read", "state", state, "state", self.model)
@@ -123,7 +127,8 @@ def _kernel() -> Kernel:
 
 def _bodies(model, names, parameter: str) -> np.ndarray:
     """The bodies that a user means (worlds, n), -1 the world."""
-    several = isinstance(names, Sequence | np.ndarray) and not isinstance(names, str)
+    several = isinstance(names, Sequence) and not isinstance(names, str)
+    several = several or (isinstance(names, np.ndarray) and names.ndim == 1)
     parts = [_named(model, name, parameter) for name in (names if several else [names])]
     if not parts:
         raise ModelError(f"ContactSensor, {parameter}: is empty; name a body")
@@ -149,7 +154,7 @@ def _named(model, name, parameter: str) -> np.ndarray:
                 f"world {odd}; it must match equally many in each world"
             )
         return found.reshape(model.world_count, -1)  # ascending, so world by world
-    if isinstance(name, bool) or not hasattr(name, "__index__") or not -1 <= int(name) < int(np.diff(starts).min()):
+    if not is_whole(name) or not -1 <= name < int(np.diff(starts).min()):
         raise ModelError(
             f"ContactSensor, {parameter}: got {name!r}; give a label, a number that every world has a body of, or -1 "
             "for the world"

@@ -8,14 +8,17 @@ import zlib
 import numpy as np
 
 from simengine.errors import ModelError
-from simengine.files import write_new
+from simengine.files import as_path, write_new
 
 
 def write_png(path, picture: np.ndarray) -> None:
     """Write a picture (height, width, 3) uint8, the first row at the top; the file is written new and renamed.
 
-    Raises ModelError for what is no such picture, AssetError where the file cannot be written.
+    Raises ModelError for what is no such picture and for a name that does not end in .png, AssetError where the file
+    cannot be written.
     """
+    if as_path(path).suffix.lower() != ".png":
+        raise ModelError(f"write_png: path is {path!r}; a PNG file is written: give it a name that ends in .png")
     picture = np.ascontiguousarray(picture)
     if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3 or not picture.size:
         raise ModelError(f"write_png: got {picture.shape} of {picture.dtype}; give (height, width, 3) of uint8")

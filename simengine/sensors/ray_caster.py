@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from simengine.builder.frames import rotation_matrix
-from simengine.builder.values import AXES, number, pose
-from simengine.checks import require_container
+from simengine.builder.values import AXES, flag, is_whole, number, pose
+from simengine.checks import require_container, require_model
 from simengine.containers import to_numpy
 from simengine.enums import ShapeFlag
 from simengine.errors import ModelError
@@ -67,12 +67,13 @@ class RayCaster:
         see: str = "visible",
         see_self: bool = False,
     ):
+        require_model("RayCaster", model)
         self.model = model
         directions = _rows(directions, "directions")
         lengths = np.linalg.norm(directions, axis=1, keepdims=True)
         if not (lengths > 0).all():
             raise ModelError(f"RayCaster: direction {int(np.argmin(lengths))} is zero; give one with a length")
-        origins = _rows(np.atleast_2d(np.zeros(3) if origins is None else origins), "origins")
+        origins = _rows(np.zeros(3) if origins is None else origins, "origins")
         if len(origins) not in (1, len(directions)):
             raise ModelError(
                 f"RayCaster, origins: there are {len(origins)} of {len(directions)} rays; give one, or all"
@@ -169,8 +170,8 @@ class Camera(RayCaster):
 
     def picture(self, state, world: int = 0) -> np.ndarray:
         """A shaded picture (height, width, 3) uint8 of one world, in the colours of its shapes, lit from the eye."""
-        if not 0 <= world < self.model.world_count:
-            raise ModelError(f"Camera.picture: world is {world}; there are {self.model.world_count}, counted from 0")
+        if not is_whole(world) or not 0 <= world < self.model.world_count:
+            raise ModelError(f"Camera.picture: world is {world!r}; there are {self.model.world_count}, counted from 0")
         hits = self.cast(state)
         device, real = self.model.device, np.dtype(self.model.precision)
         picture = device.zeros((self.count, 3), np.uint8)
@@ -186,7 +187,7 @@ class Camera(RayCaster):
         return to_numpy(picture).reshape(self.height, self.width, 3)
 
     def save_png(self, state, path, world: int = 0) -> None:
-        """Write ``picture`` to a PNG file; needs no display."""
+        """Write ``picture`` to a PNG file, whose name ends in .png; needs no display."""
         write_png(path, self.picture(state, world))
 
     def _world_directions(self, state, world: int) -> np.ndarray:
@@ -206,12 +207,20 @@ def _kernel(name: str) -> Kernel:
     return Kernel("ray_cast.cu", name)
 
 
+def _reals(values, message: str) -> np.ndarray:
+    """An array of float64 from real numbers, on the host; ModelError of the message for anything else."""
+    try:
+        array = to_numpy(values)
+    except (TypeError, ValueError):
+        raise ModelError(message) from None
+    if array.dtype.kind not in "iuf":
+        raise ModelError(f"{message}; got {array.dtype}")
+    return array.astype(float)
+
+
 def _angles(values, what: str) -> np.ndarray:
     """Finite numbers (n,)."""
-    try:
-        angles = np.atleast_1d(np.array(values, float))
-    except (TypeError, ValueError):
-        raise ModelError(f"lidar, {what}: must be numbers, in rad") from None
+    angles = np.atleast_1d(_reals(values, f"lidar, {what}: must be numbers, in rad"))
     if angles.ndim != 1 or not len(angles) or not np.isfinite(angles).all():
         raise ModelError(f"lidar, {what}: must be finite numbers (n,), one or more; got {angles.shape}")
     return angles
@@ -219,10 +228,8 @@ def _angles(values, what: str) -> np.ndarray:
 
 def _rows(values, what: str) -> np.ndarray:
     """Finite numbers (n, 3)."""
-    try:
-        rows = np.array(values, float)
-    except (TypeError, ValueError):
-        raise ModelError(f"RayCaster, {what}: must be numbers (rays, 3)") from None
+    rows = _reals(values, f"RayCaster, {what}: must be numbers (rays, 3)")
+    rows = rows.reshape(1, 3) if rows.shape == (3,) else rows
     if rows.ndim != 2 or rows.shape[1] != 3 or not len(rows) or not np.isfinite(rows).all():
         raise ModelError(f"RayCaster, {what}: must be finite numbers (rays, 3), one ray or more; got {rows.shape}")
     return rows
@@ -237,7 +244,7 @@ def _bodies(model, body) -> np.ndarray:
         if len(found) != model.world_count or not np.array_equal(worlds, np.arange(model.world_count)):
             raise ModelError(f"RayCaster: {len(found)} bodies match {body!r}; there must be one in each world")
         return np.asarray(found, int)
-    if not hasattr(body, "__index__") or not -1 <= int(body) < int(np.diff(starts).min()):
+    if not is_whole(body) or not -1 <= body < int(np.diff(starts).min()):
         raise ModelError(
             f"RayCaster: body is {body!r}; give -1 for the world, a label, or a number that every world has"
         )
@@ -246,11 +253,11 @@ def _bodies(model, body) -> np.ndarray:
 
 def _counted(model, see: str, see_self: bool, bodies: np.ndarray) -> np.ndarray:
     """Which shapes the rays see (shapes,)."""
-    if see not in ("all", *COUNTED):
+    if not isinstance(see, str) or see not in ("all", *COUNTED):
         raise ModelError(f"RayCaster: see is {see!r}; it is one of {', '.join(('all', *COUNTED))}")
     counted = np.ones(model.shape_count, bool)
     if see != "all":
         counted &= (to_numpy(model.shape_flags) & COUNTED[see]) != 0
-    if not see_self:
+    if not flag(see_self, "RayCaster, see_self"):
         counted &= ~np.isin(to_numpy(model.shape_body), bodies[bodies >= 0])
     return counted

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from simengine.checks import checked_seconds, require_container
+from simengine.checks import checked_seconds, require_container, require_model
 from simengine.containers import to_numpy
 from simengine.enums import ShapeFlag, ShapeType, StatusBit
 from simengine.errors import ModelError, UnsupportedError, did_you_mean, shortened
@@ -33,8 +33,7 @@ class Solver:
 
     def __init__(self, model, unsupported: str = "raise"):
         """``unsupported``: "raise" or "warn", where the model has what the solver does not support."""
-        if getattr(model, "owner", None) != "model":
-            raise ModelError(f"solvers.{self.name} wants a Model (builder.finalize()), got {type(model).__name__}")
+        require_model(f"solvers.{self.name}", model)
         if unsupported not in ("raise", "warn"):
             raise ModelError(f'solvers.{self.name}: unsupported is {unsupported!r}; it is "raise" or "warn"')
         self._set(model=model, unsupported=unsupported)

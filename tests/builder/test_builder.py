@@ -316,5 +316,21 @@ def test_what_is_misspelt_gets_a_hint():
 
 def test_unknown_keywords_are_refused():
     builder = chain(1)
-    with pytest.raises(TypeError, match="frictoin"):
-        builder.add_shape_sphere(0, 0.1, frictoin=1)
+    with pytest.raises(sim.ModelError, match=r"a sphere has no 'densiti'; did you mean 'density'\?; shapes take xf"):
+        builder.add_shape_sphere(0, 0.1, densiti=1)
+    with pytest.raises(sim.ModelError, match=r"shape: a plane has no 'friction'; shapes take .*material, .*label"):
+        builder.add_ground_plane(friction=1)
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"color": 5}, "color: is 5; it must be 4 numbers"),
+        ({"color": (1, 0)}, "color: has 2 numbers; it must have 4"),
+        ({"collision_group": "a"}, "collision_group: is 'a'; it must be a whole number of 32 bits"),
+        ({"collision_group": 2**31}, "collision_group: is 2147483648; it must be a whole number"),
+    ],
+)
+def test_options_of_the_wrong_kind_are_refused_by_name(option, message):
+    with pytest.raises(sim.ModelError, match=f"shape 'crate', {message}"):
+        chain(1).add_shape_sphere(0, 0.1, label="crate", **option)

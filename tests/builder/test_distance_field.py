@@ -7,7 +7,7 @@ import pytest
 
 import simengine as sim
 from simengine.builder.distance_field import DistanceField, field_mesh
-from simengine.builder.mesh_data import Mesh
+from simengine.builder.mesh_data import Mesh, convex_hull
 from simengine.collision import SDF
 from simengine.enums import ShapeType
 from simengine.errors import AssetError, ModelError
@@ -28,13 +28,24 @@ def contacts_between(model):
     return {name: np.asarray(getattr(contacts, name))[: contacts.count[0]] for name in names}
 
 
+def sdf_of(field: DistanceField) -> SDF:
+    block_of = np.flatnonzero(field.slot >= 0).astype(np.int32)
+    return SDF(field.origin, field.voxel, field.blocks, np.inf, field.corner, field.slot, block_of, field.node)
+
+
 def test_the_slope_bounds_every_difference_and_the_balls_are_inside():
-    """Against samples of the interpolant itself."""
+    """Against samples of the interpolant itself, with and without nodes, in and between blocks."""
     sdf = SDF.torus(0.25, 0.08).to_grid(0.04, precision="float64", device="cpu")
     field = DistanceField.of(sdf, "ring")
-    points = np.random.default_rng(0).uniform(-0.33, 0.33, (20000, 3)) * [1, 1, 0.3]
+    joined = sdf_of(field)
+    random = np.random.default_rng(0)
+    points = random.uniform(-0.6, 0.6, (20000, 3)) * [1, 1, 0.5]
+    assert np.linalg.norm(joined.gradient(points), axis=1).max() <= field.slope + 1e-9 < 2.1
+    step = 1e-3 * random.normal(size=points.shape)
+    change = joined.sample(points + step) - joined.sample(points)
+    assert (np.abs(change) <= field.slope * np.linalg.norm(step, axis=1) + 1e-12).all()
     near = np.abs(sdf.sample(points)) < 0.06
-    assert np.linalg.norm(sdf.gradient(points[near]), axis=1).max() <= field.slope + 1e-9 < 1.8
+    assert np.abs(joined.sample(points) - sdf.sample(points))[near].max() < 1e-12
     assert sdf.sample(field.inner[None, :3])[0] == field.inner[3] < -0.06
     assert field.inradius == 0  # the middle of the ring is empty
     # the corner of the cell at the middle of a ball has slopes of 1 along all three edges
@@ -93,6 +104,19 @@ def test_rays_meet_the_surface_of_the_field():
     assert (hits.shape[0] == 0).all()
 
 
+def test_a_field_that_is_steep_between_its_blocks_says_so():
+    """Values where there are no nodes are five times the distance there."""
+    sdf = SDF.sphere(0.3).to_grid(0.01, precision="float64", device="cpu")
+    grid = sdf.grid()
+    coarse = np.where(np.abs(grid["coarse"]) > 0.1, 5 * grid["coarse"], grid["coarse"])
+    block_of = np.flatnonzero(grid["slot"] >= 0).astype(np.int32)
+    steep = SDF(sdf.origin, 0.01, sdf.blocks, np.inf, coarse, grid["slot"], block_of, grid["values"])
+    field = DistanceField.of(steep, "steep")
+    points = np.random.default_rng(0).uniform(-0.3, 0.3, (20000, 3))
+    slopes = np.linalg.norm(sdf_of(field).gradient(points), axis=1)
+    assert 4 < slopes.max() <= field.slope + 1e-9
+
+
 @pytest.mark.parametrize(("sdf", "voxel", "message"), [
     (SDF.box(0.1, 0.1, 0.1), None, "voxel="),
     (SDF.box(0.1, 0.1, 0.1), 0.0, "voxel"),
@@ -113,19 +137,54 @@ def from_values(function, sparse=False) -> SDF:
     return SDF.from_function(function, [-0.2] * 3, [0.2] * 3, 0.05, sparse=sparse, precision="float64", device="cpu")
 
 
+def jumps(points):
+    """A ball whose sign is turned in half of what lies outside."""
+    distance = np.linalg.norm(points, axis=1) - 0.1
+    return np.where((distance > 0.4) & (points[:, 0] > 0) & (np.abs(points) < 0.6).all(axis=1), -distance, distance)
+
+
 def test_fields_that_are_empty_leave_their_grid_or_hold_nan_are_refused():
     builder = sim.ModelBuilder()
     for function, message in (
         (lambda p: np.ones(len(p)), "negative nowhere"),
         (lambda p: p[:, 2], "edge of its grid"),
-        (lambda p: -np.ones(len(p)), "edge of its grid"),
+        (lambda p: -np.ones(len(p)), "negative everywhere"),
     ):
-        with pytest.raises(ModelError, match=message):
-            builder.add_shape_sdf(-1, from_values(function))
+        for sparse in (False, True):
+            with pytest.raises(ModelError, match=message):
+                builder.add_shape_sdf(-1, from_values(function, sparse))
     with pytest.raises(ModelError, match="distance"):
         from_values(lambda p: np.full(len(p), np.nan))
     with pytest.raises(ModelError, match="voxel of its own"):
         builder.add_shape_sdf(-1, from_values(lambda p: np.linalg.norm(p, axis=1) - 0.1), voxel=0.1)
+    leaping = SDF.from_function(jumps, [-0.8] * 3, [0.8] * 3, 0.02, precision="float64", device="cpu")
+    with pytest.raises(ModelError, match="changes its sign.*sparse=False"):
+        builder.add_shape_sdf(-1, leaping)
+
+
+@pytest.mark.parametrize("primitive", [
+    SDF.sphere(0.1), SDF.box(0.3, 0.1, 0.2), SDF.capsule(0.1, 0.3), SDF.cylinder(0.3, 0.1), SDF.cone(0.1, 0.3),
+    SDF.torus(0.3, 0.1),
+])  # fmt: skip
+def test_voxels_larger_than_what_they_are_to_hold_are_refused_with_a_size_that_does(primitive):
+    builder = sim.ModelBuilder()
+    with pytest.raises(ModelError, match=r"use 0\.1 m or less"):
+        builder.add_shape_sdf(-1, primitive, voxel=0.11)
+    builder.add_shape_sdf(-1, primitive, voxel=0.1)
+
+
+def test_voxels_larger_than_a_mesh_or_a_field_are_refused_with_a_size_that_does():
+    corners = np.array(np.meshgrid([-0.3, 0.3], [-0.1, 0.1], [-0.2, 0.2])).reshape(3, -1).T
+    mesh = convex_hull(corners)
+    builder = sim.ModelBuilder()
+    with pytest.raises(ModelError, match=r"use 0\.1 m or less"):
+        builder.add_shape_sdf(-1, mesh, voxel=0.11)
+    builder.add_shape_sdf(-1, mesh, voxel=0.1)
+    small = SDF.from_function(
+        lambda p: np.linalg.norm(p, axis=1) - 0.02, [-0.4] * 3, [0.4] * 3, 0.05, precision="float64", device="cpu"
+    )
+    with pytest.raises(ModelError, match=r"voxels of 0\.05 m.*use voxels of 0\.02 m or less"):
+        builder.add_shape_sdf(-1, small)
 
 
 def test_a_model_whose_field_does_not_fit_its_grid_is_refused(fields, tmp_path):

@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 
+import simengine as sim
 from simengine import MissingExtraError, ModelError
 from simengine.builder.mesh_data import Mesh, convex_hull
 
@@ -78,3 +79,9 @@ def test_hull_without_scipy_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy.spatial", None)
     with pytest.raises(MissingExtraError, match=r"convex hull needs the package scipy.*simengine\[meshes\]"):
         convex_hull(TETRAHEDRON)
+
+
+@pytest.mark.parametrize("given", [np.zeros((3, 3)), "robot.obj", [np.zeros((3, 3))], None], ids=repr)
+def test_what_is_no_mesh_is_refused_with_what_to_give(given):
+    with pytest.raises(ModelError, match=r"pebble.* is a \w+; give a Mesh or \(vertices, triangles\)"):
+        sim.ModelBuilder().add_shape_mesh(-1, given, label="pebble")

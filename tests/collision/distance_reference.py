@@ -25,7 +25,8 @@ CLOSED = 1e-9  # m: bounds nearer than this have met
 @dataclass
 class Errors:
     """What was measured on n pairs, in m, at most: ``distance`` from the truth, ``normal``: the gap along it is that
-    much below the distance, ``witness``: points off the shapes, or off the line along the normal."""
+    much below the distance, ``witness``: points outside their shapes, behind the planes square to the normal that
+    support these, or off the line along the normal. Where faces are parallel any opposite points have none of this."""
 
     distance: np.ndarray
     normal: np.ndarray
@@ -88,6 +89,15 @@ def off_surface(shapes: Shapes, x: np.ndarray) -> np.ndarray:
     return np.maximum(shapes.outside(x), 0)
 
 
+def witness_errors(a: Shapes, b: Shapes, distance, normal, point0, point1) -> np.ndarray:
+    """``Errors.witness`` of pairs: 0 where each point is on its shape, furthest along or against the normal."""
+    n = unit(normal)
+    below0 = np.sum(n * (a.support(n[:, None])[:, 0] - point0), 1)
+    below1 = np.sum(-n * (b.support(-n[:, None])[:, 0] - point1), 1)
+    apart = np.linalg.norm(point1 - point0 - distance[:, None] * normal, axis=1)
+    return np.max([off_surface(a, point0), off_surface(b, point1), below0, below1, apart], axis=0)
+
+
 def nearest_of_hull(a: Shapes, b: Shapes, normal: np.ndarray) -> np.ndarray:
     """A bound from above of the distance of pairs that are apart: of the origin to the hull of those points of A - B
     that are furthest along ``normal`` (n, 3) and along directions a little off it (Lawson and Hanson 1974)."""
@@ -146,14 +156,12 @@ def convex_errors(a: Shapes, b: Shapes, normal: np.ndarray, measured) -> list[Er
     above, below = upper_bounds(a, b, normal), gaps(a, b, normal[:, None])[:, 0]
     result = []
     for distance, way, point0, point1 in measured:
-        outside = np.maximum(off_surface(a, point0), off_surface(b, point1))
-        apart = np.linalg.norm(point1 - point0 - distance[:, None] * way, axis=1)
         loss = above - gaps(a, b, unit(way)[:, None])[:, 0]
         result.append(
             Errors(
                 np.maximum(np.abs(above - distance), np.abs(distance - below)),
                 np.maximum(loss, 0),
-                np.maximum(outside, apart),
+                witness_errors(a, b, distance, way, point0, point1),
             )
         )
     return result

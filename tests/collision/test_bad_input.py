@@ -57,7 +57,8 @@ def test_open_and_dirty_meshes_touch_as_clean_ones_do():
 
 def test_a_mesh_turned_inside_out_is_touched_from_inside():
     found, distance = ball_on(CORNERS, FACES[:, ::-1])
-    assert len(found) == 0 and distance == pytest.approx(-0.05)  # the ball is behind all faces that it meets
+    assert len(found) == 0  # the ball is behind all faces that it meets
+    assert distance == pytest.approx(0.05 / np.sqrt(3) - 0.1)  # before one of them
     builder = sim.ModelBuilder()
     builder.add_shape_mesh(-1, (CORNERS, FACES[:, ::-1]))
     normal = -np.array([1.0, 1, 1]) / np.sqrt(3)  # of the face opposite to the tip, inwards now -normal
@@ -87,6 +88,35 @@ def test_meshes_of_any_size_touch_the_same(size):
 def test_single_precision_holds_meshes_of_ten_micrometres_and_of_a_hundred_kilometres(size):
     found, distance = ball_on(size * CORNERS, FACES, size, "float32")
     assert found == pytest.approx([-0.05], abs=1e-5) and distance == pytest.approx(-0.05, abs=1e-5)
+
+
+@pytest.mark.parametrize("size", [1e-9, 1e-7, 1e7, 1e9])
+@pytest.mark.parametrize("kind", ["mesh", "heightfield"])
+def test_single_precision_touches_surfaces_of_a_nanometre_and_of_a_million_kilometres(kind, size):
+    """Under a ball, and under a box, which touches by edges and corners."""
+    for shape in ("sphere", "box"):
+        builder = sim.ModelBuilder()
+        surface = ((size * CORNERS, FACES),) if kind == "mesh" else (np.full((4, 4), 0.2 * size), size, size, size)
+        getattr(builder, f"add_shape_{kind}")(-1, *surface)
+        body = builder.add_body(xform=sim.transform(size * TIP), mass=1.0, inertia=(1, 1, 1))
+        getattr(builder, f"add_shape_{shape}")(body, *[0.1 * size] * SIZES[shape])
+        model = builder.finalize(device="cpu", precision="float32")
+        contacts = model.contacts()
+        sim.collide(model, model.state(), contacts)
+        assert contacts.distance[: int(contacts.count[0])].min() / size == pytest.approx(-0.05, abs=1e-5)
+        assert shape_distance(model, model.state(), [[0, 1]]).distance[0] / size == pytest.approx(-0.05, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("size", "precision", "wanted"),
+    [(1e-12, "float32", "larger"), (1e12, "float32", "smaller"), (1e-17, "float64", "larger")],
+)
+def test_surfaces_beyond_a_precision_are_refused_by_name(size, precision, wanted):
+    for kind, *surface in (("mesh", (size * CORNERS, FACES)), ("heightfield", np.zeros((3, 3)), size, size, size)):
+        builder = sim.ModelBuilder()
+        getattr(builder, f"add_shape_{kind}")(-1, *surface, label="dust")
+        with pytest.raises(ModelError, match=f"shape 'dust'.* reaches .* m from its origin; .*make it {wanted}"):
+            builder.finalize(device="cpu", precision=precision)
 
 
 SIZES = {"sphere": 1, "box": 3, "capsule": 2, "cylinder": 2, "cone": 2, "ellipsoid": 3}

@@ -7,6 +7,7 @@ import pytest
 
 import simengine as sim
 from simengine.builder.finalize import DENSE_TESTS, choose_search
+from simengine.collision import broad_dense
 from simengine.collision.broad_dense import BOX_LANES, CHUNK, DenseTables
 from simengine.containers import to_numpy
 from simengine.enums import ShapeFlag
@@ -90,3 +91,12 @@ def test_worlds_of_too_many_shapes_are_searched_in_trees():
         assert choose_search(arrays(4, fits // 2 - 1, 0), is_cuda) == "dense"
         assert choose_search(arrays(4, fits // 2 + 2, 0), is_cuda) == "bvh"
         assert choose_search(arrays(1, fits // 2, fits), is_cuda) == "bvh"
+
+
+def test_more_cells_than_memory_holds_are_refused_before_they_are_listed(monkeypatch):
+    model = model_of([CHUNK + 9, 5], 3)
+    assert len(DenseTables(model).cell) > 0
+    monkeypatch.setattr(broad_dense, "MOST_CELLS", 40)
+    with pytest.raises(sim.CapacityError, match='finalize with broad_phase="bvh"') as error:
+        DenseTables(model)
+    assert error.value.needed > error.value.had == 40

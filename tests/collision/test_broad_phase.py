@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import simengine as sim
+from simengine.collision.broad_phase import require_room
 from simengine.containers import to_numpy
 from simengine.runtime.modes import emulated_lanes
 from tests.collision.collision_pairs import random_rotations
@@ -226,6 +227,30 @@ def test_candidates_without_room_are_counted_exactly_and_their_world_alone_lacks
     assert set(rows(model, small, 1)["shape0"][:fits]) == set(range(5))
     for world in (0, 2):
         assert_same(rows(model, small, world), rows(model, whole, world))
+
+
+@pytest.mark.parametrize("lanes", [1, 32])
+def test_contacts_beyond_32_bits_are_counted_as_the_greatest_number_and_others_exactly(lanes):
+    """Of three worlds, with 5 contacts each that had room: sums of 20,001 rows, of two beyond 2^31, and of none."""
+    contacts = worlds_of(heap(0, 1), heap(0, 1), heap(0, 1)).finalize(device="cpu", broad_phase="bvh").contacts()
+    lost = np.concatenate([np.full(20_001, 98_765), [2**31 - 1, 2**31 - 1], [77]]).astype(np.int32)
+    arguments = {
+        "worlds": 3, "tile_start": np.arange(4, dtype=np.int32), "tile_offsets": np.array([0, 5, 10, 15]),
+        "dropped": np.array([1, 1, 0], np.int32), "lost_start": np.array([0, 20_001, 20_003, 20_004], np.int32),
+        "lost": lost, "contacts": contacts,
+    }  # fmt: skip
+    with emulated_lanes(lanes, seed=1):
+        sim.Kernel("broad_phase.cu", "broad_finish").prepare(arguments, worlds=3, precision="float32")()
+    assert contacts.needed.tolist() == [5 + 20_001 * 98_765, 2**31 - 1, 5]
+    assert contacts.count.tolist() == [5, 5, 5]
+
+
+def test_rooms_and_rows_beyond_32_bits_are_refused():
+    require_room(2**31 - 1, 2**31 - 1)
+    with pytest.raises(sim.CapacityError, match=r"lower capacity \(needed 2147483648, had 2147483647\)"):
+        require_room(2**31, 1)
+    with pytest.raises(sim.CapacityError, match="too many shapes"):
+        require_room(1, 2**31)
 
 
 def test_a_captured_call_finds_what_a_direct_one_does(way, device):

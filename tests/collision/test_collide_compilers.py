@@ -26,6 +26,8 @@ HEADERS = (
     "collide_box.h",
     "collide_box_box.h",
     "collide.h",
+    "collide_many.h",
+    "collide_state.h",
     "contact.h",
     "contact_slab.h",
 )

@@ -14,7 +14,7 @@ from simengine.errors import ModelError
 from tests.collision import mujoco_pairs
 from tests.collision.collision_pairs import random_rotations, turn, unit
 from tests.collision.convex_pairs import KINDS, PAIRS, Shapes, gaps, model_of, random_pairs, searched_distance
-from tests.collision.distance_reference import balanced_pairs, convex_errors
+from tests.collision.distance_reference import balanced_pairs, convex_errors, witness_errors
 
 NAMES = ["-".join(kind.name.lower() for kind in kinds) for kinds in PAIRS]
 every_pair = pytest.mark.parametrize("kinds", PAIRS, ids=NAMES)
@@ -33,34 +33,27 @@ def example(kinds, n: int = 99):
     return a, b, measure(a, b)
 
 
-def check_against_brute_force(a, b, found, tolerance: float, surface: float) -> None:
-    """The gap along the normal, which bounds the distance from below, is the distance; no direction parts the shapes
-    further; and the witness points are that far apart and on the shapes."""
-    distance, normal, point0, point1 = found
-    assert np.max(np.abs(np.linalg.norm(normal, axis=1) - 1)) < 1e-6
-    assert np.max(np.abs(point1 - point0 - distance[:, None] * normal)) < 2e-6
-    assert np.max(np.abs(gaps(a, b, normal[:, None])[:, 0] - distance)) < tolerance
-    assert np.max(searched_distance(a, b, normal, np.random.default_rng(3)) - distance) < tolerance
-    assert max(a.outside(point0).max(), b.outside(point1).max()) < surface
-
-
 @every_pair
 def test_distance_is_that_of_brute_force(kinds):
+    """The gap along the normal, which bounds the distance from below, is the distance; no direction parts the shapes
+    further; and the nearest points are on the shapes, opposite to each other."""
     a, b, found = example(kinds)
-    distance = found[0]
+    distance, normal = found[:2]
     touching = np.abs(distance) < 1e-3
     assert np.mean(distance > 1e-3) > 0.2 and np.mean(distance < -1e-3) > 0.15 and touching.mean() > 0.1
-    check_against_brute_force(a, b, found, 1e-6, 2e-5)
+    assert np.max(np.abs(np.linalg.norm(normal, axis=1) - 1)) < 1e-9
+    assert np.max(np.abs(gaps(a, b, normal[:, None])[:, 0] - distance)) < 1e-6
+    assert np.max(searched_distance(a, b, normal, np.random.default_rng(3)) - distance) < 1e-6
+    assert np.max(witness_errors(a, b, *found)) < 1e-6
 
 
 @every_pair
 def test_float32_is_within_a_tenth_of_a_millimetre(kinds):
     a, b, found = example(kinds)
-    distance, normal, *points = measure(a, b, "float32")
-    assert np.max(np.abs(distance - found[0])) < 1e-4
-    for point, shapes in zip(points, (a, b), strict=True):
-        assert np.max(shapes.outside(point)) < 2e-3
-    assert np.mean(np.abs(gaps(a, b, normal[:, None])[:, 0] - found[0]) < 1e-4) > 0.97
+    single = measure(a, b, "float32")
+    assert np.max(np.abs(single[0] - found[0])) < 1e-4
+    assert np.max(np.abs(gaps(a, b, unit(single[1])[:, None])[:, 0] - found[0])) < 1e-4
+    assert np.max(witness_errors(a, b, *single)) < 1e-4
 
 
 @every_pair
@@ -76,9 +69,8 @@ def test_exchanged_shapes_have_the_same_distance_and_the_opposite_normal(kinds):
 @pytest.mark.parametrize("n", [45, pytest.param(10_000, marks=pytest.mark.slow)])
 @every_pair
 def test_distance_of_random_pairs_lies_between_its_bounds(kinds, n):
-    """Within 1e-6 m in float64 and 1e-4 m in float32 of bounds from both sides, as is the gap along the normal. Between
-    curved shapes the nearest points are known less well than their distance: at most to a few millimetres in float32,
-    0.2 mm in 99 % of pairs."""
+    """Within 1e-6 m in float64 and 1e-4 m in float32 of bounds from both sides, as is the gap along the normal; and the
+    nearest points as far off their shapes and that line."""
     exact = []
 
     def distance_of(a, b):
@@ -90,11 +82,9 @@ def test_distance_of_random_pairs_lies_between_its_bounds(kinds, n):
         measured = [[x[rows] for x in found] for found in (exact, measure(a, b, "float32"))]
         for name, found in zip(errors, convex_errors(a[rows], b[rows], measured[0][1], measured), strict=True):
             errors[name].append(np.column_stack([found.distance, found.normal, found.witness]))
-    for name, limit, witness, usual in (("float64", 1e-6, 1e-4, 1e-5), ("float32", 1e-4, 5e-3, 2e-4)):
+    for name, limit in (("float64", 1e-6), ("float32", 1e-4)):
         found = np.concatenate(errors[name])
-        assert len(found) == n
-        assert found[:, 0].max() < limit and found[:, 1].max() < limit
-        assert found[:, 2].max() < witness and np.quantile(found[:, 2], 0.99) < (witness if n < 1000 else usual)
+        assert len(found) == n and (found.max(0) < limit).all()
 
 
 MUJOCO_KINDS = (ShapeType.SPHERE, ShapeType.CAPSULE, ShapeType.ELLIPSOID, ShapeType.CYLINDER, ShapeType.BOX)

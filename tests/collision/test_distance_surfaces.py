@@ -1,7 +1,7 @@
 """sim.collision.shape_distance with planes, meshes and height fields, against their solids and each of their triangles.
 
-A surface has the distance of its nearest triangle. Where it overlaps a shape its distance is that of its deepest
-contact, found triangle by triangle: for convex solids that is the least way out, but for what edges take from it.
+A surface has the distance of its nearest triangle, and where it cuts a shape that of kernels_cuda/surface_exit.h: for
+convex solids the least way out (other surfaces: test_surface_exit.py).
 """
 
 from __future__ import annotations
@@ -15,12 +15,9 @@ from simengine.collision import shape_distance
 from simengine.enums import ShapeType
 from tests.collision.collision_pairs import random_rotations, turn, unit
 from tests.collision.convex_pairs import HULLS, KINDS, Shapes, add_shape, bounding_radius, gaps, random_pairs
-from tests.collision.distance_reference import least_exit, off_surface, upper_bounds
+from tests.collision.distance_reference import off_surface, upper_bounds, witness_errors
 from tests.collision.surface_pairs import SurfacePairs, field_pairs, mesh_pairs, nearest_triangle_distance
 
-ROUND = (ShapeType.SPHERE, ShapeType.CAPSULE, ShapeType.ELLIPSOID)
-FACETED_TOUCH = 1e-3  # m: of a body that overlaps a surface by up to 1 mm at edges
-TOUCH = 1e-9  # m: nearer to a touch any normal of a triangle will do
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name.lower())
 both_sizes = pytest.mark.parametrize("n", [60, pytest.param(10_000, marks=pytest.mark.slow)])
 
@@ -31,42 +28,41 @@ def in_parts(make, n: int):
         yield make(min(n, 500), seed)
 
 
-def check_convex(pairs: SurfacePairs, kind: ShapeType) -> None:
-    """Convex solids: exact where apart, in both precisions; exact too in touch for round bodies, else nearly so."""
-    distance, normal, point0, point1 = pairs.measure()
-    single = pairs.measure("float32")[0]
-    assert np.max(np.abs(np.linalg.norm(normal, axis=1) - 1)) < 1e-9
-    assert np.max(np.abs(point1 - point0 - distance[:, None] * normal)) < 1e-9
-    apart = distance > TOUCH
-    a, solid = pairs.a[apart], pairs.solid[apart]
-    assert np.max(np.abs(upper_bounds(a, solid, normal[apart]) - distance[apart])) < 1e-6
-    assert np.max(np.abs(gaps(a, solid, normal[apart, None])[:, 0] - distance[apart])) < 5e-6
-    assert np.max(np.abs(single - distance)[apart]) < 1e-4
-    differs = np.abs(single - distance)[distance > -1e-3]
-    assert np.quantile(differs, 0.99) < (1e-4 if kind in ROUND else FACETED_TOUCH)
-    assert np.max(differs) < (1e-4 if kind in ROUND else 20 * FACETED_TOUCH)
-    assert np.max(off_surface(a, point0[apart])) < 5e-5
-    gap = gaps(pairs.a, pairs.solid, normal[:, None])[:, 0]
-    overlapping = np.flatnonzero(distance < -TOUCH)
-    assert (gap[overlapping] < 0).all()
-    for i in overlapping[gap[overlapping] > -3e-3]:
-        exact = -least_exit(pairs.a[i : i + 1], pairs.solid[i : i + 1], normal[i])
-        if exact > -1e-3:
-            assert abs(distance[i] - exact) < (1e-6 if kind in ROUND else FACETED_TOUCH)
+def check_convex(pairs: SurfacePairs) -> None:
+    """Convex solids: the distance, the normal and the nearest points, apart, touching and overlapping, in both
+    precisions."""
+    found = pairs.measure()
+    truth = upper_bounds(pairs.a, pairs.solid, found[1])
+    check_measured(pairs, found, truth, 1e-6, 1e-6)
+    check_measured(pairs, pairs.measure("float32"), truth, 1e-4, 2e-3)
+
+
+def check_measured(pairs: SurfacePairs, found, truth: np.ndarray, tolerance: float, lean: float) -> None:
+    """``lean``: m, how much the solid, as a whole up to 2 m wide, may reach over the plane square to the normal: in
+    float32 a normal at a vertex is known to 2e-3 rad."""
+    distance, normal, point0, point1 = found
+    n = unit(normal)
+    assert np.max(np.abs(n - normal)) < 1e-6
+    assert np.max(np.abs(distance - truth)) < tolerance
+    assert np.max(np.abs(gaps(pairs.a, pairs.solid, n[:, None])[:, 0] - truth)) < lean
+    outside = np.maximum(off_surface(pairs.a, point0), off_surface(pairs.solid, point1))
+    apart = np.linalg.norm(point1 - point0 - distance[:, None] * normal, axis=1)
+    assert outside.max() < 2 * tolerance and apart.max() < tolerance
+    assert np.max(witness_errors(pairs.a, pairs.solid, *found)) < lean
 
 
 @both_sizes
 @every_kind
 def test_a_convex_mesh_is_as_far_as_its_solid(kind, n):
     for pairs in in_parts(lambda count, seed: mesh_pairs(kind, count, seed, convex=True), n):
-        check_convex(pairs, kind)
+        check_convex(pairs)
 
 
 @both_sizes
 @every_kind
 def test_a_height_field_is_as_far_as_the_solid_below_it(kind, n):
     for pairs in in_parts(lambda count, seed: field_pairs(kind, count, seed), n):
-        check_convex(pairs, kind)
+        check_convex(pairs)
 
 
 @pytest.mark.parametrize("n", [24, pytest.param(10_000, marks=pytest.mark.slow)])

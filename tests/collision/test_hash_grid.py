@@ -120,6 +120,44 @@ def test_thirty_grids_at_once():
         assert_rows(grid.neighbors(), brute(points, points, grid.cell_size))
 
 
+def layout_numbers(grid) -> dict[str, np.ndarray]:
+    """Fields of GridLayout of hash_grid.h."""
+    kind = np.dtype([("origin", grid.dtype, 3), ("inverse", grid.dtype, 3), ("period", grid.dtype, 3),
+                     ("bits", "i4", 4), ("places", "i4", 4), ("cells", "i4", 3), ("bucket_places", "i4")])  # fmt: skip
+    layout = sim.to_numpy(grid._layout)[: kind.itemsize].view(kind)[0]
+    return {name: layout[name] for name in kind.names}
+
+
+@pytest.mark.parametrize("kind", ["even", "crowded", "outlier", "line"])
+def test_points_are_sorted_by_their_places_and_those_of_a_place_by_index(kind, precision, device):
+    """Many buckets and tiles: against a stable sort of the places, computed as the grid's text says."""
+    random = np.random.default_rng(9)
+    points = random.random((40_000, 3)) * [30, 20, 25]
+    if kind == "crowded":
+        points[:35_000] = points[:35_000] % 0.5 + 7
+    if kind == "outlier":
+        points[7] = [-3e5, 2e5, 1e5]
+    points *= [1, 0, 0] if kind == "line" else 1
+    groups = random.integers(0, 3, len(points))
+    points = points.astype(precision)
+    grid = HashGrid(0.9)
+    grid.build(device.asarray(points), groups=groups, group_count=3)
+    layout = layout_numbers(grid)
+    assert np.array_equal(layout["origin"], points.min(axis=0))
+    cells = np.floor((points - layout["origin"]) * layout["inverse"]).astype(int)
+    assert np.array_equal(layout["cells"], cells.max(axis=0) + 1)
+    low = np.concatenate([cells, groups[:, None]], axis=1) & ((1 << layout["bits"]) - 1)
+    assert np.all(layout["places"] == np.minimum([*layout["cells"], 3], 1 << layout["bits"]))
+    place = np.ravel_multi_index(low[:, ::-1].T, layout["places"][::-1])
+    order = np.argsort(place, kind="stable")
+    assert np.array_equal(sim.to_numpy(grid._order), order)
+    assert np.array_equal(sim.to_numpy(grid._sorted), points[order].T)
+    assert np.array_equal(sim.to_numpy(grid._sorted_group), groups[order])
+    table = int(np.prod(layout["places"]))
+    expected = np.searchsorted(place[order], np.arange(table + 1))
+    assert np.array_equal(sim.to_numpy(grid._starts)[: table + 1], expected)
+
+
 @pytest.mark.parametrize("captured", [False, True])
 def test_rebuilding_finds_points_where_they_are(captured, device):
     points = device.asarray(np.random.default_rng(5).normal(size=(500, 3)))
@@ -135,29 +173,31 @@ def test_rebuilding_finds_points_where_they_are(captured, device):
     assert_rows(grid.neighbors(radius=0.7), brute(moved, moved, 0.7))
 
 
-def test_a_point_that_turns_bad_within_a_graph_is_nobodys_neighbour(device):
+@pytest.mark.parametrize("period", [None, np.array([4.0, 4.0, 4.0])], ids=["open", "periodic"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_point_that_turns_bad_within_a_graph_is_nobodys_neighbour(device, period, bad):
     points = np.random.default_rng(7).normal(size=(200, 3))
+    expected = brute(points, points[:20], 0.9, period)
+    expected[:, 33] = False
     array = device.asarray(points)
-    grid = HashGrid(0.5)
+    grid = HashGrid(0.5, period=period)
     grid.build(array)
     with sim.capture(device) as graph:
         grid.build(array)
-    array[33, 1] = np.nan
+    array[33, 1] = bad
     graph.launch()
     with pytest.raises(ModelError, match=r"points\[33\]"):
         grid.check()
-    expected = brute(points, points[:20], 0.9)
-    expected[:, 33] = False
     assert_rows(grid.neighbors(device.asarray(points[:20]), 0.9), expected)
 
 
 def test_lanes_and_threads_do_not_matter():
-    points = np.random.default_rng(8).normal(size=(3000, 3)).astype(np.float32)
+    points = np.random.default_rng(8).normal(size=(20_000, 3)).astype(np.float32)  # several buckets and tiles
 
     def answers():
         grid = HashGrid(0.3)
         grid.build(points)
-        offsets, indices = grid.neighbors(radius=0.4)
+        offsets, indices = grid.neighbors(points[:3000], radius=0.2)
         return offsets.tobytes(), indices.tobytes(), grid._layout.tobytes(), grid._order.tobytes()
 
     expected = answers()

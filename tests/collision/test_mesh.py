@@ -40,7 +40,7 @@ extern "C" __global__ void closest_of_all(int n, int faces, const real* corners,
         square[i] = REAL_MAX;
         face[i] = -1;
         for (int k = 0; k < faces; ++k) {
-            const ClosestHit hit = closest_on_triangle(Triangle(corners + 9 * k), load_vec3(point + 3 * i));
+            const ClosestHit hit = Triangle(corners + 9 * k).prepared().closest(load_vec3(point + 3 * i));
             if (hit.square < square[i]) {
                 square[i] = hit.square;
                 face[i] = k;

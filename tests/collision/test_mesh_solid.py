@@ -158,3 +158,61 @@ def test_bits_do_not_depend_on_lanes(lanes, precision):
     assert plain.count[0] == len(SMALL)
     for name in ("count", "feature", "point0", "point1", "normal", "tangent", "distance"):
         assert getattr(plain, name).tobytes() == getattr(other, name).tobytes()
+
+
+SLIVERS = np.array(
+    [
+        [-0.0673, -0.195, 0.0142],
+        [-0.0446, -0.189, 0.0125],
+        [0.0669, 0.1041, -0.0214],
+        [0.0669, 0.0935, -0.0306],
+        [-0.0675, -0.195, 0.0142],
+        [-0.0675, -0.189, 0.0143],
+        [-0.0675, 0.0937, 0.0143],
+        [-0.0675, 0.1003, 0.0142],
+        [-0.0405, 0.1003, 0.0121],
+        [-0.0051, 0.0937, 0.0093],
+    ]
+)
+"""Corners of a convex solid, some of whose triangles are a thousand times as long as wide."""
+
+
+def deepest_contact(builder):
+    """Distance and normal of the deepest contact of shapes 0 and 1, and what shape_distance says of them."""
+    model = builder.finalize(device="cpu", precision="float64")
+    state, contacts = model.state(), model.contacts()
+    sim.collide(model, state, contacts)
+    found = contacts.distance[: int(contacts.count[0])]
+    deepest = int(np.argmin(found))
+    return found[deepest], contacts.normal[deepest], sim.collision.shape_distance(model, state, [[0, 1]]).distance[0]
+
+
+def test_a_sliver_of_a_mesh_pushes_nothing_along_itself():
+    """The solid sinks 3.68 mm into the flat top of a box: as deep as its lowest corner."""
+    turn = np.array([0.1804, -0.1811, 0.9538, 0.1579])
+    turn /= np.linalg.norm(turn)
+    builder = sim.ModelBuilder()
+    body = builder.add_body(xform=sim.transform((-0.0004, 0.0017, 0.04), turn))
+    builder.add_shape_mesh(body, convex_hull(SLIVERS))
+    builder.add_shape_box(-1, 1, 1, 0.2, xform=sim.transform((0, 0, -0.2)))
+    distance, normal, expected = deepest_contact(builder)
+    lowest = 0.04 + (SLIVERS @ rotation_matrix(turn).T)[:, 2].min()
+    assert lowest == pytest.approx(-0.00368, abs=1e-5)
+    assert distance == pytest.approx(lowest, abs=1e-9) and expected == pytest.approx(lowest, abs=1e-9)
+    assert abs(normal[2]) == pytest.approx(1)
+
+
+def test_a_clip_about_a_bar_is_pushed_across_the_bar_not_along_it():
+    """A clip whose slot is 8 cm wide, about a bar of 7.9 cm that stands 1 mm beside its middle."""
+    outline = [(-6, -30), (-4, -30), (-4, 0), (4, 0), (4, -30), (6, -30), (6, 5), (-6, 5)]
+    ends = [(7, 0, 1), (7, 1, 2), (7, 2, 3), (3, 4, 5), (3, 5, 6), (3, 6, 7)]
+    low = np.array([(x / 100, y / 100, -0.1) for x, y in outline])
+    vertices = np.concatenate([low, low + (0, 0, 0.2)])
+    sides = [(i, (i + 1) % 8, (i + 1) % 8 + 8) for i in range(8)] + [(i, (i + 1) % 8 + 8, i + 8) for i in range(8)]
+    faces = [*sides, *((a, c, b) for a, b, c in ends), *((a + 8, b + 8, c + 8) for a, b, c in ends)]
+    builder = sim.ModelBuilder()
+    builder.add_shape_mesh(builder.add_body(), (vertices, faces))
+    builder.add_shape_box(-1, 0.0395, 0.03, 0.5, xform=sim.transform((0.001, -0.031, 0)))
+    distance, normal, expected = deepest_contact(builder)
+    assert distance == pytest.approx(-0.0005, abs=1e-9) and expected == pytest.approx(-0.0005, abs=1e-9)
+    assert abs(normal[0]) == pytest.approx(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -43,6 +44,18 @@ def test_moving_meshes_have_the_same_bits_from_any_threads_and_process(ground, p
     for count in (1, 2):
         threads(count)
         assert Run(ground, 4, precision).step(STEPS).hashes() == expected
+    assert in_a_fresh_process(ground, precision, STEPS) == expected
+
+
+@pytest.mark.slow
+@every_ground
+@pytest.mark.parametrize("compiler", ["g++", f"{sys.executable} -m ziglang c++"], ids=["g++", "clang"])
+def test_moving_meshes_have_the_same_bits_from_any_compiler(ground, precision, compiler, monkeypatch):
+    """Among them bodies whose axes are parallel, where zeros of either sign come up."""
+    if "ziglang" in compiler and importlib.util.find_spec("ziglang") is None:
+        pytest.skip("needs the package ziglang")
+    expected = Run(ground, 4, precision).step(STEPS).hashes()
+    monkeypatch.setenv("CXX", compiler)
     assert in_a_fresh_process(ground, precision, STEPS) == expected
 
 

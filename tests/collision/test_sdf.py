@@ -258,3 +258,29 @@ def test_what_cannot_be_a_field_is_refused():
 def test_volumes_of_other_programs_are_refused_with_a_way_to_bring_them_in(tmp_path, name):
     with pytest.raises(AssetError, match=r"from_function"):
         SDF.load(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", [*SHAPES, "plane"])
+def test_what_needs_a_grid_says_how_to_make_one(name, tmp_path):
+    form = SDF.plane() if name == "plane" else SHAPES[name][0]
+    points = np.zeros((1, 3))
+    for ask in (
+        lambda: form.gradient(points),
+        lambda: form.sample_with_gradient(points),
+        form.marching_cubes,
+        lambda: form.save(tmp_path / "field.npz"),
+    ):
+        with pytest.raises(ModelError, match="grid"):
+            ask()
+    assert not list(tmp_path.iterdir())
+
+
+def test_voxels_larger_than_a_primitive_are_refused():
+    with pytest.raises(ModelError, match="use 0.2 m or less"):
+        SDF.cylinder(0.3, 0.2).to_grid(0.3)
+
+
+def test_a_short_capsule_is_no_thinner_than_its_radius():
+    """Voxels of half the radius are fine enough, whatever the length of its axis."""
+    field = SDF.capsule(0.1, 0.01).to_grid(0.05, device="cpu")
+    assert field.sample(np.array([[0.0, 0.0, 0.0], [0.2, 0.0, 0.0]])) == pytest.approx([-0.1, 0.1], abs=0.01)

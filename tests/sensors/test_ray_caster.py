@@ -344,6 +344,9 @@ def test_every_name_of_the_package_is_there():
 def test_wrong_pictures_are_refused(tmp_path):
     with pytest.raises(ModelError, match="write_png"):
         write_png(tmp_path / "x.png", np.zeros((2, 2), np.uint8))
+    for name, message in (("x.jpg", "path is 'x.jpg'; a PNG file is written"), ("x", "ends in .png"), (3, "got int")):
+        with pytest.raises(ModelError, match=message):
+            write_png(name, np.zeros((2, 2, 3), np.uint8))
     with pytest.raises(ModelError, match="fov"):
         sim.sensors.Camera(two_balls().finalize(device="cpu"), 4, 4, 3.2)
 

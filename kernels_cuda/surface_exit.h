@@ -1,0 +1,346 @@
+// The distance of a convex body and a surface of triangles that it cuts.
+//
+// A surface pushes along the normals of its faces, and at a convex edge or vertex between the normals of the faces that
+// meet there. A way out for a triangle is a translation along such a normal n, by as much as brings the body in front
+// of the plane square to n that has the face, edge or vertex, and the triangle, behind it. Of each triangle that is cut
+// the shortest way counts, and of all triangles the longest: so a body on two slopes of a valley has the depth in the
+// deeper one. Features count whose triangles are near: the body's box, wider by the way, meets the box of one of them.
+// For a convex solid every plane that supports it has all its triangles behind it, and the distance is minus
+// the least translation that parts it from the body.
+//
+// The surface near a convex vertex, continued without end, is a cone whose support function is finite for just the
+// normals in which the vertex pushes. So the shortest way by a vertex is that out of the cone's and the triangle's
+// hull.
+#pragma once
+
+#include "collide_mesh.h"
+
+#ifdef SIM_DOUBLE
+constexpr real CONVEX_SINE = 1e-9, LEFT_PART = 1e-9;
+#else
+constexpr real CONVEX_SINE = 1e-5f, LEFT_PART = 1e-6f;
+#endif
+
+// Cones go on for this many times the body's radius, and depth, further than which nothing matters.
+constexpr int ENDLESS = 16;
+
+// Faces that a star holds. A closed fan of more about a vertex is taken in sectors.
+constexpr int MOST_STAR_FACES = 64, SECTOR_FACES = MOST_STAR_FACES - 1;
+
+constexpr int MOST_RAYS = MOST_STAR_FACES + 16, SEEN_VERTICES = 32;
+
+// Of the hull of a cone and a triangle: the cone's tip, a point in its depth and three corners.
+constexpr int MORE_POINTS = 5;
+
+// What is nearer than this part of the body's diameter touches.
+constexpr real TOUCH_PART = 4 * GJK_TOLERANCE;
+
+// About the body's origin, in the surface's axes.
+struct SurfaceExit {
+    real depth;   // -REAL_MAX: there is none
+    vec3 normal;  // in which the body leaves
+    vec3 point;   // of the surface, or of a face's plane
+};
+
+// The box of the body about its own origin, in the surface's axes.
+struct BodyBox {
+    vec3 lower, upper;
+
+    SIM_FUNCTION MeshBox with(const BodyOverSurface& s, real reach) const {
+        const vec3 wider = reach * vec3{1, 1, 1};
+        return unscaled_box(s.surface, s.origin + lower - wider, s.origin + upper + wider);
+    }
+
+    // How much wider it has to be to meet the box of a triangle.
+    SIM_FUNCTION real gap(const Triangle& t) const {
+        const vec3 low = minimum(t.corner[0], minimum(t.corner[1], t.corner[2])) - upper;
+        const vec3 high = lower - maximum(t.corner[0], maximum(t.corner[1], t.corner[2]));
+        const vec3 apart = maximum(low, high);
+        return maximum(apart.x, maximum(apart.y, apart.z));
+    }
+};
+
+SIM_FUNCTION BodyBox box_of_body(const BodyOverSurface& s) {
+    BodyBox box;
+    for (int k = 0; k < 3; ++k) {
+        box.upper[k] = body_support(s, unit_vector(k))[k];
+        box.lower[k] = body_support(s, -unit_vector(k))[k];
+    }
+    return box;
+}
+
+// A vertex with the edges that meet there: unit vectors along them, not more than a right angle apart within a face.
+struct Star {
+    vec3 tip;
+    vec3 ray[MOST_RAYS + MORE_POINTS];
+    vec3 normal[MOST_STAR_FACES];
+    int rays, normals;
+    bool closed;
+    real gap;  // the least of BodyBox for its faces
+
+    SIM_FUNCTION void take_ray(vec3 d) {
+        if (rays < MOST_RAYS) ray[rays++] = d;
+    }
+
+    SIM_FUNCTION void begin(vec3 place) {
+        tip = place;
+        rays = normals = 0;
+        closed = false;
+        gap = REAL_INFINITY;
+    }
+
+    SIM_FUNCTION void take_normal(const BodyBox& body, const Triangle& face) {
+        normal[normals++] = face.normal;
+        gap = minimum(gap, body.gap(face));
+    }
+
+    SIM_FUNCTION void take_face(const MeshShape& s, const BodyBox& body, int t, const Triangle& face, int at) {
+        if (dot(face.normal, face.normal) == 0) return;
+        take_normal(body, face);
+        const vec3 first = normalize(face.corner[(at + 1) % 3] - tip),
+                   last = normalize(face.corner[(at + 2) % 3] - tip);
+        take_ray(first);
+        if (dot(first, last) < 0) take_ray(normalize(first + last, cross(face.normal, first)));
+        if (triangle_across(s, t, (at + 2) % 3) < 0) take_ray(last);
+    }
+
+    // No edge goes in front of a face.
+    SIM_FUNCTION bool is_convex() const {
+        for (int k = 0; k < normals; ++k)
+            for (int i = 0; i < rays; ++i)
+                if (dot(normal[k], ray[i]) > CONVEX_SINE) return false;
+        return normals > 0 && rays < MOST_RAYS;
+    }
+};
+
+// Adds faces about a corner of triangle t, from number `begin` of those that have an area, until the star is full;
+// ROUND_LEFT: there are more.
+SIM_FUNCTION Round take_faces(const BodyOverSurface& s, const BodyBox& body, int t, int corner, int begin, Star& star) {
+    int number = 0;
+    return visit_around(s.surface, t, corner, [&](int around, int at) {
+        if (star.normals == MOST_STAR_FACES) return false;
+        const Triangle face = load_triangle(s.surface, around, s.origin);
+        if (dot(face.normal, face.normal) == 0) return true;
+        if (number++ >= begin) star.take_face(s.surface, body, around, face, at);
+        return true;
+    });
+}
+
+// All of a closed fan that is too large for a star.
+struct Fan {
+    int faces;
+    real gap;  // the least of BodyBox for its faces
+    bool convex;
+};
+
+// As Star::is_convex, by the rays of as many faces at a time as a star holds.
+SIM_STAGE Fan fan_about(const BodyOverSurface& s, const BodyBox& body, int t, const Triangle& triangle, int corner) {
+    Fan fan = {1, REAL_INFINITY, true};
+    for (int begin = 0; begin < fan.faces && fan.convex; begin += MOST_STAR_FACES) {
+        Star part;
+        part.begin(triangle.corner[corner]);
+        take_faces(s, body, t, corner, begin, part);
+        fan.faces = 0;
+        const Round round = visit_around(s.surface, t, corner, [&](int around, int) {
+            const Triangle face = load_triangle(s.surface, around, s.origin);
+            if (dot(face.normal, face.normal) == 0) return true;
+            ++fan.faces;
+            fan.gap = minimum(fan.gap, body.gap(face));
+            for (int i = 0; i < part.rays; ++i)
+                if (dot(face.normal, part.ray[i]) > CONVEX_SINE) return false;
+            return true;
+        });
+        fan.convex = round == ROUND_CLOSED && part.rays < MOST_RAYS;
+    }
+    return fan;
+}
+
+// The cone about the normals of the faces from `begin` on and that of triangle t, as the star of those faces: its rays
+// are their edges and, where the cone leads from t to the first of them and from the last to t, the products of these
+// normals. Such cones, one behind the other round a convex vertex, fill that of all its normals. False: all are one
+// normal, along which there is the way by the face.
+SIM_FUNCTION bool take_sector(const BodyOverSurface& s, const BodyBox& body, int t, const Triangle& triangle,
+                              int corner, int begin, real gap, Star& star) {
+    const vec3 tip = triangle.corner[corner], n = triangle.normal;
+    star.begin(tip);
+    star.take_face(s.surface, body, t, triangle, corner);
+    star.take_ray(normalize(triangle.corner[(corner + 2) % 3] - tip));
+    take_faces(s, body, t, corner, begin, star);
+    star.closed = true;
+    star.gap = gap;
+    bool is_flat = true;
+    for (int k = 1; k < star.normals; ++k)
+        is_flat = is_flat && length_squared(star.normal[k] - n) <= CONVEX_SINE * CONVEX_SINE;
+    if (is_flat) return false;
+    const vec3 between[2] = {normalize(cross(star.normal[1], n)), normalize(cross(n, star.normal[star.normals - 1]))};
+    for (int i = 0; i < 2; ++i) {
+        const vec3 ray = normalize(multiply_add(-dot(between[i], n), n, between[i]));
+        bool behind = true;  // of equal normals the product may have any direction
+        for (int k = 0; k < star.normals; ++k) behind = behind && dot(star.normal[k], ray) <= CONVEX_SINE;
+        if (behind) star.take_ray(ray);
+    }
+    return true;
+}
+
+// The wedge of a convex edge as a star about one of its ends; false: the edge is flat or concave.
+SIM_FUNCTION bool take_wedge(const BodyOverSurface& s, const BodyBox& body, int t, const Triangle& triangle, int edge,
+                             Star& star) {
+    const vec3 along = normalize(triangle.corner[(edge + 1) % 3] - triangle.corner[edge]);
+    const vec3 out = cross(along, triangle.normal);
+    const int other = triangle_across(s.surface, t, edge);
+    star.begin(triangle.corner[edge]);
+    star.closed = other >= 0;
+    star.take_normal(body, triangle);
+    star.take_ray(along);
+    star.take_ray(-along);
+    star.take_ray(-out);
+    if (other < 0) return true;
+    const Triangle across = load_triangle(s.surface, other, s.origin);
+    if (!(dot(across.normal, out) > CONVEX_SINE)) return false;
+    star.take_normal(body, across);
+    star.take_ray(normalize(cross(along, across.normal)));
+    return true;
+}
+
+// The search for the shortest way out for one triangle.
+struct ExitSearch {
+    const BodyOverSurface& s;
+    const BodyBox& body;
+    const Triangle& cut;
+    SurfaceExit best;
+    int seen[SEEN_VERTICES];
+    unsigned convex;  // a bit for each of `seen`
+    int count;
+
+    SIM_FUNCTION real top_of_cut(vec3 n) const {
+        return maximum(dot(n, cut.corner[0]), maximum(dot(n, cut.corner[1]), dot(n, cut.corner[2])));
+    }
+
+    SIM_FUNCTION bool is_near(real depth, real gap) const { return depth >= gap - 2 * TOUCH_PART * s.radius; }
+
+    SIM_FUNCTION void by_face(const Triangle& face) {
+        const vec3 n = face.normal;
+        if (dot(n, n) == 0) return;
+        const vec3 lowest = body_support(s, -n);
+        const real depth = maximum(dot(n, face.corner[0]), top_of_cut(n)) - dot(n, lowest);
+        if (depth < best.depth && is_near(depth, body.gap(face))) best = {depth, n, multiply_add(depth, n, lowest)};
+    }
+
+    // Can no way by a closed star be shorter than the best? Its normals are within some angle of their mean m, and
+    // along n the way is at least n . (tip - c), c the body's point furthest against m.
+    SIM_FUNCTION bool is_longer(const Star& star, vec3 mean, real cosine) const {
+        if (!star.closed || !(cosine > 0)) return false;
+        const vec3 apart = star.tip - body_support(s, -mean);
+        const real along = dot(apart, mean), sine = square_root(maximum(1 - cosine * cosine, real(0)));
+        const real across = square_root(maximum(dot(apart, apart) - along * along, real(0)));
+        // the angle between `apart` and m, and that of the normals, together at most half a turn
+        if (!(along > -cosine * length(apart))) return false;
+        return along * cosine - across * sine >= best.depth;
+    }
+
+    // Makes points of the star's rays.
+    SIM_FUNCTION void by_star(Star& star) {
+        vec3 sum = zero_vec3(), inwards = zero_vec3();
+        for (int k = 0; k < star.normals; ++k) sum = sum + star.normal[k];
+        for (int i = 0; i < star.rays; ++i) inwards = inwards + star.ray[i];
+        const vec3 mean = normalize(sum, star.normal[0]);
+        real cosine = 1;
+        for (int k = 0; k < star.normals; ++k) cosine = minimum(cosine, dot(mean, star.normal[k]));
+        if (is_longer(star, mean, cosine)) return;
+        const vec3 down = s.surface.is_field ? vec3{0, 0, -1} : cosine > 0 ? -mean : normalize(inwards, -mean);
+        const real endless = ENDLESS * (s.radius + best.depth);
+        int n = star.rays;
+        for (int i = 0; i < n; ++i) star.ray[i] = multiply_add(endless, star.ray[i], star.tip);
+        star.ray[n++] = star.tip;
+        star.ray[n++] = multiply_add(endless, down, star.tip);
+        for (int i = 0; i < 3; ++i) star.ray[n++] = cut.corner[i];
+        Convex cone = {CONVEX_POINTS, {1, 1, 1}, 0, nullptr, n, {}, 0};
+        cone.points = star.ray;
+        const ConvexPair pair = convex_pair(cone, s.frame, s.body, s.pose, s.radius, s.radius);
+        const ConvexDistance d = convex_distance(pair, REAL_INFINITY);
+        const real depth = -pair.unit * d.distance;
+        if (depth < best.depth && is_near(depth, star.gap)) best = {depth, d.normal, pair.unit * d.point};
+    }
+
+    // Is the vertex convex? Takes the way by it when it comes anew.
+    SIM_FUNCTION bool by_vertex(int t, const Triangle& triangle, int corner) {
+        const int vertex = mesh_corner(s.surface, t, corner);
+        for (int i = 0; i < SEEN_VERTICES && i < count; ++i)
+            if (seen[i] == vertex) return convex >> i & 1u;
+        Star star;
+        star.begin(triangle.corner[corner]);
+        const Round round = take_faces(s, body, t, corner, 0, star);
+        star.closed = round == ROUND_CLOSED;
+        Fan fan = {star.normals, star.gap, false};
+        if (round == ROUND_LEFT) fan = fan_about(s, body, t, triangle, corner);
+        else fan.convex = star.is_convex();
+        const int slot = count++ % SEEN_VERTICES;
+        seen[slot] = vertex;
+        convex = (convex & ~(1u << slot)) | (fan.convex ? 1u << slot : 0u);
+        if (fan.convex && round != ROUND_LEFT) by_star(star);
+        // each sector begins with the last face of the one before
+        for (int begin = 0; fan.convex && round == ROUND_LEFT && begin < fan.faces - 1; begin += SECTOR_FACES - 1)
+            if (take_sector(s, body, t, triangle, corner, begin, fan.gap, star)) by_star(star);
+        return fan.convex;
+    }
+
+    SIM_FUNCTION void by_features(int t, const Triangle& triangle) {
+        if (dot(triangle.normal, triangle.normal) == 0) return;
+        bool is_convex[3];
+        for (int i = 0; i < 3; ++i) is_convex[i] = by_vertex(t, triangle, i);
+        for (int edge = 0; edge < 3; ++edge) {  // of edges that end at a convex vertex it has all ways
+            if (is_convex[edge] || is_convex[(edge + 1) % 3]) continue;
+            Star star;
+            if (take_wedge(s, body, t, triangle, edge, star)) by_star(star);
+        }
+    }
+};
+
+SIM_STAGE SurfaceExit least_exit_of(const BodyOverSurface& s, const BodyBox& body, const Triangle& cut) {
+    ExitSearch search = {s, body, cut, {REAL_INFINITY, zero_vec3(), zero_vec3()}, {}, 0, 0};
+    search.by_face(cut);
+    const auto box = [&] { return body.with(s, maximum(search.best.depth, real(0))); };
+    visit_triangles(s.surface, box, [&](int t) { search.by_face(load_triangle(s.surface, t, s.origin)); });
+    visit_triangles(s.surface, box, [&](int t) { search.by_features(t, load_triangle(s.surface, t, s.origin)); });
+    return search.best;
+}
+
+// Does the body overlap the triangle (of a height field: the solid below it)?
+SIM_FUNCTION bool cuts(const BodyOverSurface& s, const Triangle& triangle) {
+    const ConvexPair pair = convex_pair(triangle_body(s, triangle), s.frame, s.body, s.pose, s.radius, s.radius);
+    const vec3 start = normalize(pair.offset, vec3{1, 0, 0});
+    const GjkResult near = gjk(pair, zero_vec3(), start, pair.b.radius + TOUCH_PART);
+    return near.overlap || near.distance < pair.b.radius + TOUCH_PART;
+}
+
+// The longest of the shortest ways out for the triangles that the body cuts or touches.
+SIM_FUNCTION SurfaceExit exit_of_body(const BodyOverSurface& s) {
+    const BodyBox body = box_of_body(s);
+    const MeshBox box = body.with(s, 2 * TOUCH_PART * s.radius);
+    SurfaceExit longest = {-REAL_MAX, zero_vec3(), zero_vec3()};
+    visit_triangles(
+        s.surface, [&] { return box; },
+        [&](int t) {
+            const Triangle triangle = load_triangle(s.surface, t, s.origin);
+            if (dot(triangle.normal, triangle.normal) == 0) return;
+            const real plane = dot(longest.normal, longest.point) + LEFT_PART * s.radius;
+            bool left = longest.depth > -REAL_MAX;
+            for (int i = 0; i < 3; ++i) left = left && dot(longest.normal, triangle.corner[i]) <= plane;
+            if (left || !cuts(s, triangle)) return;
+            const SurfaceExit exit = least_exit_of(s, body, triangle);
+            if (exit.depth > longest.depth) longest = exit;
+        });
+    return longest;
+}
+
+// One contact of a body that cuts a surface, along its way out, unless there is one as deep. Contacts that are deeper
+// go: a sliver, or a wall whose end is far away, pushes along itself.
+SIM_STAGE void leave_cut(const BodyOverSurface& s, ContactReduction& found) {
+    const SurfaceExit exit = exit_of_body(s);
+    if (!(exit.depth > -REAL_MAX)) return;
+    const real slack = LEFT_PART * s.radius;
+    found.drop_deeper(exit.depth + slack);
+    const ReducedContact deepest = found.deepest();
+    if (deepest.number >= 0 && deepest.distance <= slack - exit.depth) return;
+    found(BESIDE_TRIANGLE | 1020, transform_point(s.frame, exit.point), rotate(s.frame.q, exit.normal), -exit.depth);
+}

@@ -1,0 +1,59 @@
+// A shape and a distance field that are followed along their way (continuous.h), as wholes.
+#pragma once
+
+#include "continuous.h"
+#include "field_distance.h"
+
+// A pair of which the second shape is a field, at any time of a step.
+struct MovingField {
+    const ModelView& model;
+    int shape0, shape1;
+    Transform pose0, pose1;  // at the start
+};
+
+// How closely the way is looked at: of a field's least value on the other shape, in voxels.
+constexpr SearchEffort SWEEP_SEARCH = {real(1e-2), 128};
+
+// The least value below best.value where the shapes have come to `pose0` and `pose1`.
+SIM_STAGE void least_on_way(const MovingField& m, const Transform& pose0, const Transform& pose1, FieldDistance& best) {
+    const ModelView& model = m.model;
+    const FieldShape f = field_shape(model, m.shape1);
+    const int type = model.shape_type[m.shape0];
+    if (is_convex_type(type)) return least_on_convex(f, pose1, convex_of(model, m.shape0), pose0, SWEEP_SEARCH, best);
+    const MeshShape first = mesh_shape(model, m.shape0);
+    const real radius0 = model.shape_radius[m.shape0], radius1 = model.shape_radius[m.shape1];
+    if (type != SHAPE_SDF) return least_on_surface(f, pose1, radius1, first, pose0, SWEEP_SEARCH, best);
+    least_of_fields(field_shape(model, m.shape0), first, pose0, radius0, f, mesh_shape(model, m.shape1), pose1, radius1,
+                    SWEEP_SEARCH, best);
+}
+
+// When the shapes touch, negative: not within the step. A field is not convex: all that is certain of the time until
+// then is the way through what it says is free, at the speed of the two bodies and their turning. What touches at the
+// start counts only if it goes on into the solid.
+SIM_STAGE real touch_time(const MovingField& m, const PairSweep& sweep) {
+    const ModelView& model = m.model;
+    real steep = steepest(field_shape(model, m.shape1));
+    if (model.shape_type[m.shape0] == SHAPE_SDF) steep = maximum(steep, steepest(field_shape(model, m.shape0)));
+    real time = 0;
+    for (int round = 0;; ++round) {
+        const Transform pose0 = time > 0 ? moved_pose(sweep.body[0], m.pose0, time) : m.pose0;
+        const Transform pose1 = time > 0 ? moved_pose(sweep.body[1], m.pose1, time) : m.pose1;
+        const real most = steep * sweep.reach(time);
+        FieldDistance least = {most, zero_vec3(), zero_vec3()};
+        least_on_way(m, pose0, pose1, least);
+        if (!(least.value < most)) return -1;
+        const real apart = least.value - sweep.margin;
+        const bool touches = apart <= sweep.tolerance;
+        if (time == 0 && touches) return sweep.closing(least.normal) * sweep.span > sweep.thickness ? 0 : -1;
+        if (touches || round == SWEEP_ROUNDS) return time;
+        const real spheres = length(pose1.p - pose0.p) - model.shape_radius[m.shape0] - model.shape_radius[m.shape1];
+        time += divide(maximum(divide(apart, steep), spheres - sweep.margin), sweep.speed);
+        if (!(time < sweep.span)) return -1;
+    }
+}
+
+// How near a contact must be when the shapes touch: what is further than half of their thickness cannot be passed
+// through in the way that is left without a touch that the next step sees.
+SIM_INLINE real reach_at_touch(const PairSweep& s, real time) {
+    return minimum(s.reach(time), s.margin + s.tolerance + s.thickness);
+}
