@@ -25,7 +25,8 @@ from tests.fuzz.targets import TARGETS, Finding, attempt, drawn, prepare
 
 OUT = Path("out/fuzz")
 MEMORY = 4 << 30  # bytes of a worker's address space
-SLOW = 10  # s that one file may take
+SLOW = 10  # s of a processor that one file may take, so that other load on the machine is no finding
+STUCK = 60  # s on the clock
 BATCH = 60.0  # s that one worker works
 
 
@@ -113,14 +114,16 @@ def _work(options: argparse.Namespace) -> int:
 
 
 def _try(kind: str, name: str, data: bytes, folder: Path, counts: dict) -> None:
-    signal.setitimer(signal.ITIMER_REAL, SLOW)
+    signal.setitimer(signal.ITIMER_PROF, SLOW)
+    signal.setitimer(signal.ITIMER_REAL, STUCK)
     try:
         counts["read"] += attempt(kind, name, data, folder)
     except Finding as finding:
         _save(kind, name, data, str(finding))
     except _Slow:
-        _save(kind, name, data, f"takes more than {SLOW} s")
+        _save(kind, name, data, f"takes more than {SLOW} s of a processor, or {STUCK} s")
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.setitimer(signal.ITIMER_REAL, 0)
     counts["tried"] += 1
 
@@ -151,6 +154,7 @@ def _limit() -> None:
         raise _Slow
 
     signal.signal(signal.SIGALRM, stop)
+    signal.signal(signal.SIGPROF, stop)
 
 
 def _save(kind: str, name: str, data: bytes, message: str) -> None:
