@@ -132,6 +132,30 @@ def test_nodes_hold_their_triangles_and_leaves_share_them_out(count):
             assert np.all(tree.lower[node] <= own) and np.all(tree.upper[node] >= own)
 
 
+def joined_one_by_one(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
+    """What ``neighbours`` says, edge by edge: the n-th triangle along an edge has the n-th against it."""
+    number: dict[tuple, int] = {}
+    corners = [[number.setdefault(tuple(vertices[i] + 0.0), len(number)) for i in t] for t in triangles]
+    along: dict[tuple, list] = {}
+    for t, corner in enumerate(corners):
+        for k in range(3):
+            if corner[k] != corner[(k + 1) % 3]:
+                along.setdefault((corner[k], corner[(k + 1) % 3]), []).append((t, k))
+    found = np.full((len(triangles), 3), -1)
+    for (start, end), places in along.items():
+        for place, (other, _) in zip(places, along.get((end, start), []), strict=False):
+            found[place] = other
+    return found
+
+
+def test_where_many_triangles_meet_each_has_the_next_against_it():
+    random = np.random.default_rng(0)
+    for _ in range(500):
+        vertices = random.integers(0, 2, (random.integers(1, 9), 3)) - 0.0
+        triangles = random.integers(0, len(vertices), (random.integers(0, 20), 3))
+        assert np.array_equal(neighbours(vertices, triangles), joined_one_by_one(vertices, triangles))
+
+
 def test_neighbours_are_those_of_trimesh_and_of_merged_vertices():
     ball = trimesh.creation.icosphere(2)
     found = neighbours(ball.vertices, ball.faces)

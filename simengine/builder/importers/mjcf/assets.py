@@ -16,7 +16,7 @@ from simengine.builder.mechanisms import HeightField
 from simengine.errors import AssetError
 
 INERTIA_MODES = ("convex", "exact", "legacy", "shell")
-HEIGHTS = 16_000_000  # heights of one field
+HEIGHTS = 2_500_000  # of one field: its triangles are then as many as a mesh file may have
 FILE_BYTES = 256 << 20
 
 
