@@ -23,6 +23,7 @@ WORLDS, CROWD = 4, 64
 QUICK_STEPS, STEPS = 120, 2000
 QUICK_SCENES = ("free_bodies_and_chain", "quadruped")
 PRECISIONS = ("float32", "float64")
+NOT_SPECIALISED = "pile"  # it has more dofs than are specialised
 
 CASES = [
     *(pytest.param(scene, p, QUICK_STEPS, id=f"{scene}-{p}") for scene in QUICK_SCENES for p in PRECISIONS),
@@ -33,6 +34,12 @@ CASES = [
     ),
 ]
 """Parameters (scene, precision, steps): a few short runs always, all scenes for 2,000 steps under the marker slow."""
+
+SIDE_BY_SIDE = [
+    *(pytest.param([(scene, p)], QUICK_STEPS, id=f"{scene}-{p}") for scene in QUICK_SCENES for p in PRECISIONS),
+    pytest.param([(s, p) for s in scenes.SCENES for p in PRECISIONS], STEPS, id="all-long", marks=pytest.mark.slow),
+]
+"""The same as parameters (list of (scene, precision), steps): on a GPU long runs take no longer side by side."""
 
 
 def start(scene: str, precision: str, worlds: int = WORLDS, device="cpu", **options) -> same_bits.Run:

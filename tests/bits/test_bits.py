@@ -11,6 +11,7 @@ from simengine.runtime import build, cache, emulated_lanes, poisoned_scratch, po
 from simengine.solvers import featherstone
 from tests.bits.bits_forms import (
     CASES,
+    NOT_SPECIALISED,
     CROWD,
     STEPS,
     WORLDS,
@@ -112,8 +113,7 @@ def test_save_and_load_in_the_middle(scene, precision, steps, tmp_path):
     assert tuple(other.hashes()) == reference(scene, precision, steps)
 
 
-LONG_SPECIALISED = [case for case in CASES if case.values[2] == STEPS and case.values[0] != "pile"]
-"""The pile has more dofs than are specialised."""
+LONG_SPECIALISED = [case for case in CASES if case.values[2] == STEPS and case.values[0] != NOT_SPECIALISED]
 
 
 @pytest.mark.parametrize(
