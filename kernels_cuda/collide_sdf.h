@@ -79,18 +79,24 @@ SIM_STAGE void take_corners(FieldContacts& to, const FieldPlace& at, const Featu
     }
 }
 
-// How far behind a face a vertex of the field's surface may lie and still be one of its contacts, in voxels.
-constexpr real BEHIND_VOXELS = 2;
+// How far behind a face a vertex of the field's surface may lie and still be one of its contacts, in voxels: at most,
+// and how much further than the face is deep in the field. A corner that is further in leaves by another face.
+constexpr real BEHIND_VOXELS = 2, BEHIND_LEAST_VOXELS = real(0.5);
 
 // Vertices of the field's surface that face a flat polygon and lie over it. Corners and the unit `normal` of the
-// polygon in the frame of the field's shape, counter-clockwise seen from where the normal points.
-SIM_STAGE void take_vertices(FieldContacts& to, const MeshShape& surface, const vec3* corner, int count, vec3 normal) {
+// polygon in the frame of the field's shape, counter-clockwise seen from where the normal points; `least`: the field's
+// least value on it.
+SIM_STAGE void take_vertices(FieldContacts& to, const MeshShape& surface, const vec3* corner, int count, vec3 normal,
+                             real least) {
     vec3 lower = corner[0], upper = corner[0];
     for (int i = 1; i < count; ++i) {
         lower = minimum(lower, corner[i]);
         upper = maximum(upper, corner[i]);
     }
-    const real behind = BEHIND_VOXELS * to.f.grid.voxel, reach = maximum(to.found.reach, behind) + to.f.grid.voxel;
+    const real voxel = to.f.grid.voxel;
+    const real behind =
+        minimum(BEHIND_VOXELS * voxel, multiply_add(BEHIND_LEAST_VOXELS, voxel, maximum(-least, real(0))));
+    const real reach = maximum(to.found.reach, behind) + voxel;
     const MeshBox box = {lower - reach * vec3{1, 1, 1}, upper + reach * vec3{1, 1, 1}};
     const auto look = [&](int t) {
         const Triangle triangle = load_triangle(surface, t, zero_vec3());
@@ -132,7 +138,7 @@ SIM_STAGE void collide_field_patch(FieldContacts& to, const MeshShape& surface, 
     if (face.count < 3 || !(-dot(at.turn * face.normal, n) > FACE_COSINE)) return;
     vec3 corner[POLYGON_CORNERS];
     for (int i = 0; i < face.count; ++i) corner[i] = at.turn * face.corner[i] + at.shift + to.f.origin;
-    take_vertices(to, surface, corner, face.count, at.turn * face.normal);
+    take_vertices(to, surface, corner, face.count, at.turn * face.normal, least.value);
 }
 
 // The ball about the deepest point of the field that the solid holds.
@@ -222,17 +228,17 @@ SIM_STAGE void take_least(FieldContacts& to, const FieldSurface& s, const FieldT
 
 // A triangle that is larger than a part: as the patch of a convex body.
 SIM_STAGE void collide_large_triangle(FieldContacts& to, const FieldSurface& s, const FieldTriangle& triangle, int t) {
-    bool touches = false;
+    real deepest = REAL_INFINITY;
     auto take = [&](const FieldMinimum& least) {
-        touches = true;
+        deepest = minimum(deepest, least.value);
         take_least(to, s, triangle, t, least);
     };
     const real part = PART_VOXELS * to.f.grid.voxel;
     search_patch(to.f, triangle.patch, s.at, CONTACT_SEARCH, to.found.reach, part, s.bits, take);
-    if (!touches || s.field == nullptr) return;
+    if (!(deepest < REAL_INFINITY) || s.field == nullptr) return;
     vec3 corner[3];
     for (int i = 0; i < 3; ++i) corner[i] = triangle.corner[i] + to.f.origin;
-    take_vertices(to, *s.field, corner, 3, triangle.normal);
+    take_vertices(to, *s.field, corner, 3, triangle.normal, deepest);
 }
 
 // A triangle: its vertices, and the least of the field where that is deeper than they are; of a large triangle of all

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from simengine import enums, schema
-from simengine.builder.pairs import routine_table
 from simengine.builder.topology import path_masks
 from simengine.enums import ShapeType
 from simengine.errors import ModelError
+from simengine.pair_routines import routine_table
 
 ENUMERATED = {
     "joint_type": enums.JointType,

@@ -11,10 +11,11 @@ from simengine.builder.frames import Pose, compose, inverse, quat_between, quate
 from simengine.builder.importers.usd.frames import rotation_part
 from simengine.builder.importers.usd.names import labels_of
 from simengine.builder.importers.usd.stage import require_usd
-from simengine.builder.values import AXES, number, pose
+from simengine.builder.values import AXES, pose
 from simengine.containers import to_numpy
 from simengine.errors import ModelError, shortened
 from simengine.state import State
+from simengine.values import number
 
 SAME = 1e-6  # relative to the largest entry: matrices that differ by less are equal
 

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from simengine.builder.mesh_data import Mesh, as_mesh
+from simengine.builder.mesh_data import Mesh, as_mesh, told_outward
 from simengine.collision.mesh import Mesh as QueryMesh
 from simengine.collision.sdf import BLOCK, NODES, SDF, Primitive, to_host
 from simengine.errors import CapacityError, ModelError
@@ -191,9 +191,14 @@ def _as_sdf(sdf, voxel: float | None, what: str) -> SDF:
         return sdf.to_grid(voxel, precision="float64", device="cpu")
     mesh = sdf if isinstance(sdf, QueryMesh) else as_mesh(sdf, what, "an SDF, a Mesh,")
     if isinstance(mesh, Mesh):
+        mesh = told_outward(mesh, what, stacklevel=4)
         mesh = QueryMesh(mesh.vertices, mesh.triangles, precision="float64", device="cpu")
+    if not mesh.is_closed:
+        reason = f"its mesh bounds no solid: {mesh.open_edge_count} edges have no partner that runs the other way"
+        mend = "Close it, use its convex hull (add_shape_convex_hull), or give a field made by SDF.from_mesh, which is"
+        raise ModelError(f"{reason}. {mend} inside where the winding number is above 1/2", element=what)
     field = SDF.from_mesh(mesh, voxel)
     thinnest = 0.5 * float(np.ptp(to_host(mesh.vertices), axis=0).min())
-    if field.voxel > thinnest > 0:
+    if field.voxel * (1 - 1e-6) > thinnest > 0:  # but for the round-off of float32
         raise ModelError(f"its voxels are larger than half of the mesh; use {thinnest:g} m or less", element=what)
     return field

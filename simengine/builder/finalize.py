@@ -13,10 +13,10 @@ from simengine.builder.elements import Shape
 from simengine.builder.labels import TiledLabels
 from simengine.builder.mesh_collision import collision_rows
 from simengine.builder.mesh_data import Mesh
-from simengine.builder.pairs import routine_table
 from simengine.builder.template import Template, shape_arrays
 from simengine.enums import EqualityType, ShapeFlag, ShapeType
 from simengine.errors import ModelError
+from simengine.pair_routines import routine_table
 
 REFERENCES = schema.references()
 DTYPES = {"real": {"float32": np.float32, "float64": np.float64}}

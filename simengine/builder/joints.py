@@ -7,9 +7,10 @@ from math import inf
 
 from simengine.builder.elements import Dof, Joint, JointConfig
 from simengine.builder.material import checked_impedance
-from simengine.builder.values import AXES, axis, each, number, numbers, pose
+from simengine.builder.values import AXES, axis, pose
 from simengine.enums import DofKind, JointType
 from simengine.errors import ModelError, did_you_mean
+from simengine.values import each, number, numbers
 
 BALL_KINDS = (DofKind.BALL_X, DofKind.BALL_Y, DofKind.BALL_Z)
 XYZ = tuple(AXES.values())

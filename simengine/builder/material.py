@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from simengine.builder.values import plain_float
 from simengine.enums import CombineMode
 from simengine.errors import ModelError
+from simengine.values import plain_float
 
 DEFAULT_REFERENCE = (0.02, 1.0)
 DEFAULT_IMPEDANCE = (0.9, 0.95, 0.001, 0.5, 2.0)

@@ -17,8 +17,8 @@ from simengine.builder.mechanisms import (
     TendonEquality,
 )
 from simengine.builder.validate import check_kept
-from simengine.builder.values import numbers
 from simengine.errors import ModelError, did_you_mean
+from simengine.values import numbers
 
 UNNOTICED = ("sensors", "keyframes", "contact_pairs")
 """Elements that a model has, or that change nothing in how it moves."""

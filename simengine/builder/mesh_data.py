@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from functools import cached_property
 
 import numpy as np
 
 from simengine.builder.mechanisms import HeightField
 from simengine.builder.meshes.hull import hull
-from simengine.builder.meshes.rows import number_rows
 from simengine.errors import ModelError
+from simengine.surfaces import is_pinched, is_wound_inwards, welded
+
+WOUND_INWARDS = "its triangles were wound inwards; all are turned round"
+"""What importers note of a mesh where they take ``Mesh.outward``."""
 
 
 class Mesh:
@@ -58,9 +62,8 @@ class Mesh:
         Vertices at equal positions count as one, as in files that repeat them for each triangle. In a closed surface
         with one sense of winding each directed edge occurs once and its reverse once.
         """
-        _, merged = number_rows(self.vertices)
-        corners = merged[self.triangles]
-        corners = corners[(corners != np.roll(corners, 1, axis=1)).all(axis=1)]
+        corners = welded(self.vertices, self.triangles)
+        corners = corners[~is_pinched(corners)]
         start, end = corners.ravel(), np.roll(corners, -1, axis=1).ravel()
         n = len(self.vertices)
         edges = np.sort(start * n + end)
@@ -74,6 +77,22 @@ class Mesh:
         if alone.any():
             return f"it is open: {int(alone.sum())} edges belong to one triangle alone"
         return ""
+
+    @cached_property
+    def _turned(self) -> Mesh | None:
+        if not is_wound_inwards(self.vertices, self.triangles):
+            return None
+        return Mesh(self.vertices, self.triangles[:, ::-1], self.label)
+
+    @property
+    def is_wound_inwards(self) -> bool:
+        """Whether it is closed and its triangles, as a whole, run clockwise seen from outside."""
+        return self._turned is not None
+
+    @property
+    def outward(self) -> Mesh:
+        """The same surface wound outwards: this mesh, or one with all triangles turned round."""
+        return self._turned or self
 
     @cached_property
     def moments(self) -> tuple[float, np.ndarray, np.ndarray]:
@@ -133,6 +152,14 @@ def convex_hull(points, label: str = "convex hull") -> Mesh:
     if not np.isfinite(points).all():
         raise ModelError(f"{label}: all coordinates must be finite")
     return Mesh(*hull(points, label), label)
+
+
+def told_outward(mesh: Mesh, what: str, stacklevel: int) -> Mesh:
+    """``mesh.outward``; a warning names ``what`` and the mesh where it was wound inwards."""
+    if mesh.is_wound_inwards:
+        reason = "is closed and wound inwards, so all its triangles are turned round (triangles[:, ::-1])"
+        warnings.warn(f"{what}: {mesh!r} {reason}", stacklevel=stacklevel + 1)
+    return mesh.outward
 
 
 def as_mesh(given, label: str, others: str = "a Mesh") -> Mesh:

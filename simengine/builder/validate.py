@@ -16,11 +16,13 @@ from simengine.builder.joints import check_joint
 from simengine.builder.kinematics import InitialState, largest_gap
 from simengine.builder.material import CONTACT_DIMENSIONS, checked_impedance
 from simengine.builder.mechanisms import KEPT, ContactPair
+from simengine.builder.mesh_data import told_outward
 from simengine.builder.pairs import RigidGroups, filter_indices
 from simengine.builder.topology import FLOATING
-from simengine.builder.values import inertia_matrix, number, numbers, pose
+from simengine.builder.values import inertia_matrix, pose
 from simengine.enums import DofKind, EqualityType, JointType, ShapeType
 from simengine.errors import ModelError, shortened
+from simengine.values import number, numbers
 
 SIZES = {
     ShapeType.SPHERE: ("radius",),
@@ -98,7 +100,10 @@ def check_body(body: Body) -> None:
 
 
 def check_shape(shape: Shape) -> None:
-    """ModelError for a shape's own values: size, density, margins, colour."""
+    """ModelError for a shape's own values: size, density, margins, colour.
+
+    A mesh that is closed and wound inwards is turned round, with a warning.
+    """
     what = f"shape {shape.label!r}"
     shape.xform = pose(shape.xform, f"{what}, xform")
     shape.size = numbers(shape.size, 3, f"{what}, size")
@@ -119,6 +124,8 @@ def check_shape(shape: Shape) -> None:
                 raise ModelError(
                     "is zero in one direction, which flattens the mesh; no factor may be zero", element=f"{what}, scale"
                 )
+    if shape.type == ShapeType.MESH:
+        shape.mesh = told_outward(shape.mesh, what, stacklevel=5)
     number(shape.density, f"{what}, density", lowest=0.0)
     if shape.mass is not None:
         number(shape.mass, f"{what}, mass", lowest=0.0)

@@ -17,12 +17,12 @@ import functools
 import numpy as np
 
 from simengine import enums
-from simengine.builder.pairs import routine_table
 from simengine.collision.bvh import BoxTrees
 from simengine.collision.sort import ExclusiveScan, RadixSort
 from simengine.containers import to_numpy
 from simengine.enums import ShapeFlag, ShapeType
 from simengine.errors import CapacityError
+from simengine.pair_routines import routine_table
 from simengine.runtime import modes
 from simengine.runtime.kernel import Kernel
 

@@ -8,6 +8,7 @@ from simengine.collision import queries
 from simengine.collision.sort import LANES, ExclusiveScan, RadixSort
 from simengine.errors import CapacityError, ModelError
 from simengine.runtime import modes
+from simengine.values import whole
 
 TILE, LEVELS, STACK, EXTENTS_SCRATCH, SAMPLES = 128, 4, 72, 32 * 7, 512
 """As in bvh_merge.h, bvh.h, bvh_extents.h and bvh_build.cu."""
@@ -431,7 +432,7 @@ class Bvh:
         ``k``: at most 1,048,576. Order is by (distance, index); the distance from inside a box is 0. Where fewer are
         within ``max_distance``, -1 and infinity.
         """
-        k = queries.whole("k", k, 1, MOST_NEAREST)
+        k = whole(k, "k", 1, MOST_NEAREST)
         points = self._vectors("points", points)
         count = len(points)
         farthest = queries.numbers("max_distance", max_distance, self.dtype, self.device, count)
@@ -454,7 +455,7 @@ def checked_groups(groups, group_count, count: int, device):
     if groups.shape != (count,) or groups.dtype.kind not in "iu":
         raise ModelError(f"groups must be whole numbers of shape ({count},), got {groups.dtype} {groups.shape}")
     most = int(groups.max(initial=-1)) + 1
-    group_count = max(most, 1) if group_count is None else queries.whole("group_count", group_count, 1, MOST_GROUPS)
+    group_count = max(most, 1) if group_count is None else whole(group_count, "group_count", 1, MOST_GROUPS)
     if most > MOST_GROUPS:
         message = f"groups go up to {most - 1}: number them from 0 on without gaps"
         raise CapacityError(message, buffer="groups", needed=most, had=MOST_GROUPS)

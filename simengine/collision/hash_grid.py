@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from simengine.collision import queries
@@ -11,9 +9,13 @@ from simengine.collision.bvh import checked_groups
 from simengine.collision.grid_build import GridBuild
 from simengine.errors import ModelError
 from simengine.runtime import modes
+from simengine.values import number
 
 MOST_BITS = 24
 """The table has at most 2**24 places."""
+
+LEAST_LENGTH = 1e-18
+"""m, of a cell and of a period: their reciprocals must stay within float32."""
 
 
 class HashGrid:
@@ -29,11 +31,11 @@ class HashGrid:
     """
 
     def __init__(self, cell_size: float, period=None):
-        self.cell_size = _positive("cell_size", cell_size)
+        self.cell_size = _length(cell_size, "cell_size")
         period = (0, 0, 0) if period is None else period
         if not hasattr(period, "__len__") or len(period) != 3:
             raise ModelError(f"period must be three lengths (0 or None: the axis does not repeat), got {period!r}")
-        self.period = tuple(0.0 if _is_zero(length) else _positive("period", length) for length in period)
+        self.period = tuple(0.0 if _is_zero(length) else _length(length, "period") for length in period)
         self._points = None
 
     def __len__(self) -> int:
@@ -141,11 +143,5 @@ def _is_zero(length) -> bool:
     return length is None or (isinstance(length, int | float | np.number) and length == 0)
 
 
-def _positive(name: str, value) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ModelError(f"{name} must be a number, got {type(value).__name__}") from None
-    if not (math.isfinite(number) and number > 1e-18):
-        raise ModelError(f"{name} must be positive and finite (above 1e-18 m), got {number}")
-    return number
+def _length(value, what: str) -> float:
+    return number(value, what, lowest=LEAST_LENGTH, positive=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +14,7 @@ from simengine.collision.bvh import BoxTrees
 from simengine.collision.sort import KeyStarts, RadixSort
 from simengine.errors import ModelError
 from simengine.runtime import modes
+from simengine.surfaces import Edges, edges_of, heights, is_wound_inwards, welded
 
 SIGNS = {"none": 0, "normal": 1, "winding": 2}
 
@@ -24,6 +26,9 @@ PREPARED = 32 * 20
 
 PARTS = 64
 """As in mesh_query.cu."""
+
+ROUND_OFF = 8.0
+"""Times the spacing of numbers at the mesh's extent: triangles less high have normals that tell nothing."""
 
 
 def late_limits(together: bool) -> tuple[int, int]:
@@ -64,7 +69,8 @@ class Mesh:
     points as float64 and a float32 mesh keeps its digits. Answers have the precision of the points given. (A mesh below
     0.2 mm or above 1,000 km is kept times a power of two, ``scale``.)
 
-    Triangles without area are met by no ray, but have closest points. Ties are broken by the face's index: no answer
+    Faces are kept as they are given, and numbered so. Triangles without area are met by no ray, but have closest
+    points. Ties are broken by the face's index: no answer
     depends on the tree. Raises ModelError for wrong shapes, numbers that are not finite, indices that lead nowhere.
     """
 
@@ -182,12 +188,14 @@ class Mesh:
     def closest_point(self, points, max_distance=np.inf, sign: str | None = None) -> ClosestPoints:
         """The closest point of the surface to each of ``points`` (n, 3), and the signed distance.
 
-        ``sign``: "normal" by angle-weighted normals (Baerentzen and Aanaes, 2005), right for closed surfaces
-        that do not cross themselves; "winding" by the winding number, for any mesh; "none". By default "normal" where
-        the mesh is closed, else "winding". Of points equally close it is that on the first face.
+        ``sign``: "normal" by angle-weighted normals (Baerentzen and Aanaes, 2005), right for closed surfaces that do
+        not cross or touch themselves and whose triangles all have area; "winding" by the winding number, for any mesh;
+        "none". By default "normal" where the mesh is closed, two triangles meet at each edge, and all have area, else
+        "winding". A closed mesh that is wound inwards is negative inside too; a warning tells of it, once. Of points
+        equally close it is that on the first face.
         """
         if sign is None:
-            sign = "normal" if self.is_closed else "winding"
+            sign = "normal" if self._has_sides else "winding"
         if not isinstance(sign, str) or sign not in SIGNS:
             raise ModelError(f'sign must be "normal", "winding", "none" or None, got {sign!r}')
         dtype = self._given_dtype(points)
@@ -205,6 +213,9 @@ class Mesh:
             self._closest_launch(count, arguments)()
         out["point"] = out.pop("closest")
         out["distance"] = out["distance"] / self.dtype.type(self.scale)
+        if sign == "normal" and self._told_inwards:
+            module = self.device.array_module
+            out["distance"] = module.where(out["face"] < 0, out["distance"], 0 - out["distance"])
         return ClosestPoints(**self._finished(out, dtype, "point"))
 
     def farthest_point(self, points):
@@ -266,13 +277,7 @@ class Mesh:
     def _welded(self) -> np.ndarray:
         """Faces (f, 3) on the host by the first vertex at each place: files repeat vertices for each triangle."""
         modes.refuse_while_capturing("the neighbourhood of a mesh was made")
-        vertices, faces = _host(self._vertices), _host(self.faces)
-        if not len(vertices):
-            return faces
-        rows = np.ascontiguousarray(vertices + 0.0)
-        whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * 3))).reshape(-1)
-        _, first, place = np.unique(whole, return_index=True, return_inverse=True)
-        return first[place.reshape(-1)].astype(np.int32)[faces]
+        return welded(_host(self._vertices), _host(self.faces)).astype(np.int32)
 
     @cached_property
     def _topology(self) -> dict:
@@ -286,27 +291,47 @@ class Mesh:
         return {"welded": welded, "corner_start": starts.starts, "corner": sort.sorted_values}
 
     @cached_property
-    def _boundary(self) -> tuple[np.ndarray, np.ndarray]:
-        """Edges (e, 2) that are used in one sense more often than in the other, and how much more (e,)."""
-        faces = self._welded.astype(np.int64)
-        faces = faces[(faces != np.roll(faces, 1, axis=1)).all(axis=1)]
-        start, end = faces.reshape(-1), np.roll(faces, -1, axis=1).reshape(-1)
-        low, high = np.minimum(start, end), np.maximum(start, end)
-        edges, place = np.unique(low * max(len(self._vertices), 1) + high, return_inverse=True)
-        balance = np.bincount(place.reshape(-1), weights=np.where(start < end, 1, -1), minlength=len(edges))
-        open_ = np.flatnonzero(balance)
-        pairs = np.stack(np.divmod(edges[open_], max(len(self._vertices), 1)), axis=1)
-        pairs[balance[open_] < 0] = pairs[balance[open_] < 0][:, ::-1]
-        return pairs.astype(np.int32), np.abs(balance[open_]).astype(np.int32)
+    def _edges(self) -> Edges:
+        return edges_of(self._welded, len(self._vertices))
 
     @property
     def is_closed(self) -> bool:
         """Whether every edge is used as often in one sense as in the other: the surface has no boundary."""
-        return len(self._boundary[0]) == 0
+        return self.open_edge_count == 0
+
+    @property
+    def open_edge_count(self) -> int:
+        """How many edges are used more often in one sense than in the other."""
+        return len(self._edges.open)
+
+    @cached_property
+    def is_wound_inwards(self) -> bool:
+        """Whether it is closed and its faces, as a whole, run clockwise seen from outside, when first asked."""
+        return self.is_closed and is_wound_inwards(_host(self._vertices), _host(self.faces))
+
+    @cached_property
+    def _told_inwards(self) -> bool:
+        """``is_wound_inwards``, of which a warning tells."""
+        if self.is_wound_inwards:
+            reason = "is closed and wound inwards: its normals point into it, but distances are negative inside"
+            warnings.warn(f"{self!r} {reason}; for normals that point out give faces[:, ::-1]", stacklevel=4)
+        return self.is_wound_inwards
+
+    @cached_property
+    def _has_sides(self) -> bool:
+        """Whether it is closed, two triangles meet at each edge, and none is flat up to the round-off of its vertices:
+        normals tell the side."""
+        if not self.is_closed or not len(self.faces):
+            return self.is_closed
+        if self._edges.most > 2:
+            return False
+        vertices = _host(self._vertices).astype(np.float64)
+        least = ROUND_OFF * float(np.finfo(self.dtype).eps) * float(np.ptp(vertices, axis=0).max())
+        return bool(heights(vertices, _host(self.faces))[0].min() > least)
 
     @cached_property
     def _boundary_arrays(self) -> dict:
-        edges, weights = (self.device.asarray(array) for array in self._boundary)
+        edges, weights = self.device.asarray(self._edges.open), self.device.asarray(self._edges.excess)
         return {"boundary_count": len(weights), "boundary_edge": edges, "boundary_weight": weights}
 
     def _boundary_arguments(self, wanted: bool) -> dict:

@@ -36,13 +36,6 @@ def float_dtype(*arrays) -> np.dtype:
     return np.dtype(np.float64 if wide else np.float32)
 
 
-def whole(name: str, value, least: int, most: int) -> int:
-    """``value`` as a whole number of least .. most; ModelError for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
-        raise ModelError(f"{name} must be a whole number from {least} to {most}, got {value!r}")
-    return int(value)
-
-
 def vectors(name: str, values, dtype, device, count: int | None = None):
     """``values`` as a contiguous array (n, 3) of dtype on the device; a single vector counts as one row.
 

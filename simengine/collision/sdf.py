@@ -15,6 +15,7 @@ from simengine.files import as_path
 from simengine.npz import NpzReader, write_npz
 from simengine.runtime import devices
 from simengine.runtime.arguments import is_array
+from simengine.values import number
 
 VDB_SUFFIXES = (".vdb", ".nvdb")
 
@@ -26,6 +27,9 @@ BLOCK_NODES = NODES**3
 
 BATCH = 1 << 20
 """Points whose distances are computed at a time."""
+
+ON_SURFACE = 2.0**-14
+"""Nodes above the level by less than this part of a voxel are inside: those that are on it but for round-off."""
 
 MOST_CORNERS = 1 << 27
 MOST_NODES = 2**31 - 1
@@ -63,11 +67,11 @@ class Primitive:
         if self.kind == "plane":
             raise ModelError("a plane has no end: give the grid's bounds with SDF.from_function(plane.sample, ...)")
         sizes = self.size[:1] if self.kind == "capsule" else self.size  # its half height adds to the radius
-        voxel, thinnest = _positive("voxel", voxel), min(size for size in sizes if size > 0)
+        voxel, thinnest = number(voxel, "voxel", positive=True), min(size for size in sizes if size > 0)
         if voxel > thinnest:
             reason = f"voxels of {voxel:g} m are larger than half of the {self.kind} where it is thinnest"
             raise ModelError(f"{reason}, of which little would be left; use {thinnest:g} m or less")
-        margin = 4 * voxel if margin is None else _number("margin", margin)
+        margin = 4 * voxel if margin is None else number(margin, "margin")
         lower, upper = self.lower - margin, self.upper + margin
         return SDF.from_function(self.sample, lower, upper, voxel, sparse=sparse, precision=precision, device=device)
 
@@ -173,8 +177,8 @@ class SDF:
             raise ModelError(f"SDF.from_mesh wants a sim.collision.Mesh, got {type(mesh).__name__}")
         if len(mesh.faces) == 0:
             raise ModelError("the mesh has no faces: there is nothing to be near to")
-        voxel = _positive("voxel", voxel)
-        margin = 4 * voxel if margin is None else _number("margin", margin)
+        voxel = number(voxel, "voxel", positive=True)
+        margin = 4 * voxel if margin is None else number(margin, "margin")
         vertices = mesh.vertices
         lower, upper = (to_host(bound).astype(np.float64) for bound in (vertices.min(axis=0), vertices.max(axis=0)))
 
@@ -199,7 +203,7 @@ class SDF:
             raise ModelError(f"SDF.from_function wants a function of points (n, 3), got {type(function).__name__}")
         if not isinstance(precision, str) or precision not in ("float32", "float64"):
             raise ModelError(f'precision must be "float32" or "float64", got {precision!r}')
-        device, dtype, voxel = devices.get_device(device), np.dtype(precision), _positive("voxel", voxel)
+        device, dtype, voxel = devices.get_device(device), np.dtype(precision), number(voxel, "voxel", positive=True)
         origin, blocks = _blocks(lower, upper, voxel)
         where = {"voxel": voxel, **dict(zip("xyz", origin.tolist(), strict=True))}
 
@@ -219,9 +223,9 @@ class SDF:
         places()
         held = int(places.offsets[-1])
         if held * BLOCK_NODES > MOST_NODES:
-            raise CapacityError(
-                "too many nodes: use a larger voxel", buffer="sdf", needed=held * BLOCK_NODES, had=MOST_NODES
-            )
+            other = "or smaller bounds" if sparse else "or sparse=True, which holds nodes near the surface alone"
+            reason = f"too many nodes: use a larger voxel, {other}"
+            raise CapacityError(reason, buffer="sdf", needed=held * BLOCK_NODES, had=MOST_NODES)
         slot, block_of = device.empty(total, np.int32), device.empty(held, np.int32)
         slots = {"flags": flags, "places": places.offsets, "slot": slot, "block_of": block_of}
         _launch("sdf_slots", total, slots, dtype, device)
@@ -268,11 +272,12 @@ class SDF:
     def marching_cubes(self, level: float = 0.0):
         """The surface at ``level`` (m): vertices (v, 3) and faces (f, 3) int32, counter-clockwise from outside.
 
-        Each crossed edge of the grid has one vertex, so the surface is closed where it does not leave the grid
-        (Lorensen and Cline 1987; ambiguous faces by a rule of the face alone). Raises ModelError for a level outside
+        Each crossed edge of the grid has one vertex, a little way from its nodes, so the surface is closed where it
+        does not leave the grid, and touches itself nowhere (Lorensen and Cline 1987; ambiguous faces by a rule of the
+        face alone). A node on the level is inside. Raises ModelError for a level outside
         the band of a sparse field.
         """
-        level = _number("level", level)
+        level = number(level, "level")
         if not abs(level) <= self.band:
             raise ModelError(
                 f"level {level} is beyond {self.band} m, where this sparse field holds nodes: use sparse=False"
@@ -282,7 +287,7 @@ class SDF:
             "slot": self._slot,
             "block_of": self._block_of,
             "values": self._values,
-            "level": level,
+            "bound": level + ON_SURFACE * self.voxel,
         }
         table = self.device.asarray(marching_cubes.table())
         cases = {"columns": table.shape[1], "table": table}
@@ -294,8 +299,8 @@ class SDF:
         triangle_places()
         local = self.device.empty((int(vertex_places.offsets[-1]), 3), self.dtype)
         faces = self.device.empty((int(triangle_places.offsets[-1]), 3), np.int32)
-        placed = {"counts": vertex_counts, "places": vertex_places.offsets, "voxel": self.voxel, "vertices": local}
-        self._run("sdf_vertices", nodes, field | placed)
+        placed = {"counts": vertex_counts, "places": vertex_places.offsets, "vertices": local}
+        self._run("sdf_vertices", nodes, field | placed | {"level": level, "voxel": self.voxel})
         joined = {"vertex_places": vertex_places.offsets, "places": triangle_places.offsets, "faces": faces}
         self._run("sdf_triangles", cells, field | cases | joined)
         vertices = self.device.empty(local.shape, self.dtype)
@@ -404,18 +409,5 @@ def to_host(array) -> np.ndarray:
     return np.asarray(array.get() if hasattr(array, "get") else array)
 
 
-def _number(name: str, value) -> float:
-    if not hasattr(value, "__float__") or np.ndim(value):
-        raise ModelError(f"{name} must be a number, got {type(value).__name__}")
-    return float(value)
-
-
 def _sizes(kind: str, *values) -> tuple[float, ...]:
-    return tuple(_positive(kind, value) for value in values)
-
-
-def _positive(name: str, value) -> float:
-    number = _number(name, value)
-    if not (math.isfinite(number) and number > 0):
-        raise ModelError(f"{name}: sizes must be positive and finite, got {value}")
-    return number
+    return tuple(number(value, f"{kind}, size", positive=True) for value in values)

@@ -14,6 +14,7 @@ from simengine.errors import ModelError
 from simengine.runtime import devices
 from simengine.runtime.arguments import is_array
 from simengine.runtime.kernel import Kernel
+from simengine.values import whole
 
 LANES = 32
 
@@ -64,9 +65,7 @@ class RadixSort:
         n, width = len(keys), keys.dtype.itemsize * 8
         if keys.dtype not in (np.uint32, np.uint64) or keys.ndim != 1:
             raise ModelError(f"sort: keys must be (n,) of uint32 or uint64, got {keys.shape} of {keys.dtype}")
-        bits = width if bits is None else bits
-        if isinstance(bits, bool) or not isinstance(bits, int | np.integer) or not 0 <= bits <= width:
-            raise ModelError(f"sort: bits must be a whole number from 0 to {width}, got {bits!r}")
+        bits = width if bits is None else whole(bits, "sort, bits", 0, width)
         passes = max(1, -(-bits // (8 if device.is_cuda else 11)))
         self.device = device
         self._pairs = [(device.empty(n, keys.dtype), device.empty(n, np.int32)) for _ in range(min(passes, 2))]

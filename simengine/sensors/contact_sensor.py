@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simengine.builder.values import is_whole, number
 from simengine.checks import require_container, require_model
 from simengine.containers import to_numpy
 from simengine.errors import ModelError
 from simengine.runtime.kernel import Kernel
+from simengine.values import is_whole, number
 
 
 @dataclass

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simengine.builder.frames import rotation_matrix
-from simengine.builder.values import AXES, flag, is_whole, number, pose
+from simengine.builder.values import AXES, pose
 from simengine.checks import require_container, require_model
 from simengine.containers import to_numpy
 from simengine.enums import ShapeFlag
@@ -16,6 +16,7 @@ from simengine.errors import ModelError
 from simengine.runtime.kernel import Kernel
 from simengine.sensors.mesh_trees import mesh_trees
 from simengine.sensors.png import write_png
+from simengine.values import flag, is_whole, number
 
 COUNTED = {"visible": ShapeFlag.VISIBLE, "collides": ShapeFlag.COLLIDES}
 

@@ -11,8 +11,8 @@ from simengine.runtime import build, cache, emulated_lanes, poisoned_scratch, po
 from simengine.solvers import featherstone
 from tests.bits.bits_forms import (
     CASES,
-    NOT_SPECIALISED,
     CROWD,
+    NOT_SPECIALISED,
     STEPS,
     WORLDS,
     hashes,

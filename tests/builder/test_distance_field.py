@@ -11,21 +11,13 @@ from simengine.builder.mesh_data import Mesh, convex_hull
 from simengine.collision import SDF
 from simengine.enums import ShapeType
 from simengine.errors import AssetError, ModelError
-
-GIVEN = dict(mass=1, inertia=(1, 1, 1))
+from tests.collision.field_scenes import GIVEN, contacts_between
 
 
 @pytest.fixture(scope="module")
 def fields():
     made = {"box": SDF.box(0.2, 0.3, 0.1), "ring": SDF.torus(0.25, 0.08)}
     return {name: one.to_grid(0.04, precision="float64", device="cpu") for name, one in made.items()}
-
-
-def contacts_between(model):
-    contacts = model.contacts()
-    sim.collide(model, model.state(), contacts)
-    names = ("shape0", "shape1", "feature", "point0", "point1", "normal", "distance")
-    return {name: np.asarray(getattr(contacts, name))[: contacts.count[0]] for name in names}
 
 
 def sdf_of(field: DistanceField) -> SDF:
@@ -124,13 +116,75 @@ def test_a_field_that_is_steep_between_its_blocks_says_so():
     (SDF.plane(), 0.1, "bounds"),
     (None, 0.1, "NoneType"),
     ((np.zeros((0, 3)), np.zeros((0, 3), int)), 0.1, "one row"),
-    (Mesh([[0, 0, 0], [1, 0, 0], [0, np.inf, 0]][:2] + [[0, 1, 0]], [[0, 1, 2]]), 0.1, "negative nowhere"),
+    (Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]]), 0.1, "no solid: 3 edges .*convex_hull.*SDF.from_mesh"),
+    (sim.collision.Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]]), 0.1, "bounds no solid: 3 edges"),
 ])  # fmt: skip
 def test_what_is_no_solid_is_refused(sdf, voxel, message):
     builder = sim.ModelBuilder()
     with pytest.raises(ModelError, match=message):
         builder.add_shape_sdf(-1, sdf, voxel=voxel)
     assert not builder.shapes
+
+
+def test_a_misspelt_option_is_named_with_what_may_be_meant():
+    builder = sim.ModelBuilder()
+    for wrong, meant in (("voxl", "voxel"), ("densitty", "density")):
+        with pytest.raises(ModelError, match=rf"a sdf has no '{wrong}'; did you mean '{meant}'\?; shapes take xform"):
+            builder.add_shape_sdf(-1, SDF.sphere(0.1), **{wrong: 0.01})
+    with pytest.raises(ModelError, match=r"a mesh has no 'scal'; did you mean 'scale'\?"):
+        builder.add_shape_mesh(-1, None, scal=2)
+
+
+def prism(outline, height: float) -> tuple[np.ndarray, np.ndarray]:
+    """A prism over an outline that is counter-clockwise and star-shaped about its first corner."""
+    n, outline = len(outline), np.asarray(outline, float)
+    corners = np.concatenate([np.column_stack([outline, np.full(n, z)]) for z in (0.0, height)])
+    faces = [(0, k + 1, k) for k in range(1, n - 1)] + [(n, n + k, n + k + 1) for k in range(1, n - 1)]
+    for k in range(n):
+        after = (k + 1) % n
+        faces += [(k, after, after + n), (k, after + n, k + n)]
+    return corners, np.array(faces)
+
+
+def rectangle(x: float, y: float):
+    return [(0, 0), (x, 0), (x, y), (0, y)]
+
+
+BRACKET = [(0.05, 0.05), (0.05, 0.2), (0, 0.2), (0, 0), (0.3, 0), (0.3, 0.05)]
+
+
+@pytest.mark.parametrize(("outline", "height", "voxel", "fillet"), [
+    (rectangle(0.2, 0.2), 0.2, 0.025, 0), (rectangle(0.3, 0.2), 0.1, 0.05, 0), (rectangle(0.1, 0.1), 0.02, 0.01, 0),
+    (rectangle(0.24, 0.16), 0.02, 0.01, 0), (rectangle(0.3, 0.1), 0.1, 0.05, 0), (BRACKET, 0.1, 0.025, 1),
+    (BRACKET, 0.05, 0.0125, 1),
+])  # fmt: skip
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_parts_whose_sizes_are_multiples_of_the_voxel_become_whole_solids(outline, height, voxel, fillet, precision):
+    """Of a hollow edge the corner of a voxel is filled, at most."""
+    corners, faces = prism(outline, height)
+    x, y = np.transpose(outline)
+    exact = height * 0.5 * abs(x @ np.roll(y, -1) - y @ np.roll(x, -1))
+    assert np.isclose(Mesh(corners, faces).moments[0], exact)
+    builder = sim.ModelBuilder()
+    mesh = sim.collision.Mesh(corners, faces, precision=precision, device="cpu")
+    builder.add_shape_sdf(builder.add_body(), mesh, voxel=voxel, density=1.0)
+    shape = builder.shapes[0].mesh
+    assert shape.solid_problem == ""
+    model = builder.finalize(device="cpu", precision="float64")
+    more = model.body_mass[0] - exact
+    assert -1e-4 * exact < more < 1e-4 * exact + fillet * height * voxel**2 / 2
+    assert np.allclose(np.ptp(shape.vertices, axis=0), np.ptp(corners, axis=0), atol=1e-6)
+    assert model.mesh_solid[0] > 0
+
+
+def test_a_mesh_wound_inwards_becomes_the_same_field_with_a_warning():
+    corners, faces = prism(rectangle(0.2, 0.2), 0.2)
+    expected = field_mesh((corners, faces), 0.025, "block")
+    builder = sim.ModelBuilder()
+    with pytest.warns(UserWarning, match=r"distance field 'block': Mesh\(.* wound inwards.*turned round") as told:
+        builder.add_shape_sdf(-1, (corners, faces[:, ::-1]), voxel=0.025, label="block")
+    assert len(told) == 1 and told[0].filename == __file__
+    assert builder.shapes[0].mesh == expected
 
 
 def from_values(function, sparse=False) -> SDF:

@@ -10,6 +10,7 @@ import simengine as sim
 from simengine.builder.mechanisms import HeightField
 from simengine.builder.mesh_collision import LEAF_TRIANGLES, collision_rows, grid_of, hull_of, neighbours, triangle_tree
 from simengine.builder.mesh_data import Mesh, surface_mesh
+from simengine.enums import ShapeFlag, ShapeType
 from simengine.errors import ModelError
 from simengine.structure import check_arrays
 
@@ -133,13 +134,14 @@ def test_nodes_hold_their_triangles_and_leaves_share_them_out(count):
 
 
 def joined_one_by_one(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    """What ``neighbours`` says, edge by edge: the n-th triangle along an edge has the n-th against it."""
+    """What ``neighbours`` says, edge by edge: the n-th triangle along an edge has the n-th against it; one that names a
+    vertex twice has none."""
     number: dict[tuple, int] = {}
     corners = [[number.setdefault(tuple(vertices[i] + 0.0), len(number)) for i in t] for t in triangles]
     along: dict[tuple, list] = {}
     for t, corner in enumerate(corners):
         for k in range(3):
-            if corner[k] != corner[(k + 1) % 3]:
+            if len(set(corner)) == 3:
                 along.setdefault((corner[k], corner[(k + 1) % 3]), []).append((t, k))
     found = np.full((len(triangles), 3), -1)
     for (start, end), places in along.items():
@@ -154,6 +156,18 @@ def test_where_many_triangles_meet_each_has_the_next_against_it():
         vertices = random.integers(0, 2, (random.integers(1, 9), 3)) - 0.0
         triangles = random.integers(0, len(vertices), (random.integers(0, 20), 3))
         assert np.array_equal(neighbours(vertices, triangles), joined_one_by_one(vertices, triangles))
+
+
+def test_triangles_that_name_a_vertex_twice_leave_a_solid_as_it_is():
+    box = trimesh.creation.box((2, 2, 2))
+    pinched = np.concatenate([box.faces, [[0, 0, 7], [3, 5, 3]]])
+    for faces, solid in ((box.faces, 2), (pinched, 2), (pinched[1:], 0), (np.concatenate([box.faces, [[0, 3, 7]]]), 0)):
+        mesh = Mesh(box.vertices, faces)
+        names = {"shape_type": [ShapeType.MESH], "shape_mesh": [0], "shape_flags": [ShapeFlag.COLLIDES]}
+        rows = collision_rows([mesh], names)
+        assert rows["mesh_solid"].tolist() == [solid]
+    with_pinched = neighbours(box.vertices, pinched)
+    assert np.array_equal(with_pinched[:12], neighbours(box.vertices, box.faces)) and (with_pinched[12:] == -1).all()
 
 
 def test_neighbours_are_those_of_trimesh_and_of_merged_vertices():

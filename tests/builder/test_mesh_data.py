@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import pytest
+import trimesh
 
 import simengine as sim
 from simengine import MissingExtraError, ModelError
@@ -85,3 +86,13 @@ def test_hull_without_scipy_names_the_extra(monkeypatch):
 def test_what_is_no_mesh_is_refused_with_what_to_give(given):
     with pytest.raises(ModelError, match=r"pebble.* is a \w+; give a Mesh or \(vertices, triangles\)"):
         sim.ModelBuilder().add_shape_mesh(-1, given, label="pebble")
+
+
+def test_a_mesh_wound_inwards_has_one_that_is_wound_outwards():
+    ball = trimesh.creation.icosphere(1)
+    mesh, inwards = Mesh(ball.vertices, ball.faces), Mesh(ball.vertices, ball.faces[:, ::-1], "bowl")
+    assert mesh.outward is mesh and not mesh.is_wound_inwards
+    assert inwards.is_wound_inwards and inwards.outward == mesh and inwards.outward.label == "bowl"
+    assert inwards.outward is inwards.outward
+    open_ = Mesh(ball.vertices, ball.faces[1:, ::-1])
+    assert open_.outward is open_

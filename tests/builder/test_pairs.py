@@ -7,9 +7,10 @@ import pytest
 
 import simengine as sim
 from simengine.builder import pairs
-from simengine.builder.pairs import ROUTINES, PairRules
+from simengine.builder.pairs import PairRules
 from simengine.builder.template import compile_template, floating_joints
 from simengine.enums import PAIR_CONTACTS, PRIMITIVE_ROUTINES, JointType, PairRoutine, ShapeType
+from simengine.pair_routines import ROUTINES
 from tests.builder.scenes import chain
 
 
@@ -148,10 +149,6 @@ def test_each_pair_of_types_has_its_routine_or_is_counted(first, second):
     else:
         assert template.unsupported == {(low.name.lower(), high.name.lower()): 1}
         assert len(template.topology["pair_routine"]) == 0
-
-
-def test_every_routine_has_a_pair_of_types():
-    assert set(ROUTINES.values()) == set(PairRoutine)
 
 
 def test_slots_count_the_contacts_of_the_pairs_before():

@@ -161,7 +161,9 @@ def test_groups_with_huge_gaps_are_refused_with_the_most_there_may_be():
         sim.CapacityError, match=r"number them from 0 on without gaps \(needed 1000000001, had 16777216\)"
     ):
         Bvh(LOWER, UPPER, groups=np.full(20, 10**9))
-    with pytest.raises(sim.ModelError, match="group_count must be a whole number from 1 to 16777216, got 1000000000.0"):
+    with pytest.raises(
+        sim.ModelError, match="group_count: is 1000000000.0; it must be a whole number from 1 to 16777216"
+    ):
         Bvh(LOWER, UPPER, groups=np.zeros(20, int), group_count=1e9)
 
 

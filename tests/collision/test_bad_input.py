@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import simengine as sim
+from simengine.builder import Mesh
 from simengine.collision import HashGrid, shape_distance
 from simengine.errors import ModelError
 
@@ -55,19 +56,33 @@ def test_open_and_dirty_meshes_touch_as_clean_ones_do():
         assert found == pytest.approx(clean) and distance == pytest.approx(-0.05)
 
 
-def test_a_mesh_turned_inside_out_is_touched_from_inside():
-    found, distance = ball_on(CORNERS, FACES[:, ::-1])
-    assert len(found) == 0  # the ball is behind all faces that it meets
-    assert distance == pytest.approx(0.05 / np.sqrt(3) - 0.1)  # before one of them
+def fallen(vertices, faces) -> np.ndarray:
+    """Where a mesh of 0.4 m and a ball on it are after falling on a plate and each other for half a second."""
     builder = sim.ModelBuilder()
-    builder.add_shape_mesh(-1, (CORNERS, FACES[:, ::-1]))
-    normal = -np.array([1.0, 1, 1]) / np.sqrt(3)  # of the face opposite to the tip, inwards now -normal
-    place = 0.2 / np.sqrt(3) * normal - 0.04 * normal
-    builder.add_shape_sphere(builder.add_body(xform=sim.transform(place)), 0.05)
+    builder.add_shape_box(-1, 1, 1, 0.1, xform=sim.transform((0, 0, -0.1)))
+    builder.add_shape_mesh(builder.add_body(xform=sim.transform((0, 0, 0.25))), (vertices, faces), label="tent")
+    builder.add_shape_sphere(builder.add_body(xform=sim.transform((0.05, 0.02, 0.6))), 0.1)
     model = builder.finalize(device="cpu", precision="float64")
-    contacts = model.contacts()
-    sim.collide(model, model.state(), contacts)
-    assert contacts.distance[: int(contacts.count[0])].min() == pytest.approx(-0.01)
+    simulation = sim.Simulation(model, sim.solvers.Featherstone(model), dt=0.005)
+    simulation.step(100)
+    return np.asarray(simulation.state.body_q)
+
+
+def test_a_mesh_turned_inside_out_is_turned_round_with_a_warning_and_falls_as_the_other():
+    expected = fallen(CORNERS, FACES)
+    with pytest.warns(UserWarning, match=r"shape 'tent': Mesh\('tent', 4 .* wound inwards.*turned round") as told:
+        found = fallen(CORNERS, FACES[:, ::-1])
+    assert len(told) == 1 and told[0].filename == __file__
+    assert np.array_equal(found, expected)
+
+
+def test_a_mesh_put_into_a_shape_inside_out_is_turned_round_by_finalize():
+    builder = sim.ModelBuilder()
+    builder.add_shape_mesh(-1, (CORNERS, FACES), label="tent")
+    builder.shapes[0].mesh = Mesh(CORNERS, FACES[:, ::-1])
+    with pytest.warns(UserWarning, match="shape 'tent': .* wound inwards"):
+        model = builder.finalize(device="cpu")
+    assert model.mesh_solid.tolist() == [2] and np.array_equal(model.mesh_triangle, FACES)
 
 
 def test_a_mesh_that_crosses_itself_touches_by_each_of_its_sheets():

@@ -15,27 +15,16 @@ from simengine.collision import SDF
 from simengine.runtime.modes import emulated_lanes
 from tests.collision.collision_pairs import random_rotations, unit
 from tests.collision.field_reference import least_value
+from tests.collision.field_scenes import GIVEN, HULL, SHAPES, bodies_over, brought_to, contacts_between, distances
 
-POINTS = unit(np.random.default_rng(0).normal(size=(16, 3))) * [0.1, 0.16, 0.12]
-HULL = convex_hull(POINTS)
-SHAPES = {
-    "sphere": (0.1,),
-    "capsule": (0.05, 0.1),
-    "ellipsoid": (0.1, 0.15, 0.07),
-    "cylinder": (0.08, 0.1),
-    "box": (0.1, 0.15, 0.08),
-    "cone": (0.1, 0.1),
-    "convex_hull": (HULL,),
-    "mesh": (HULL,),
-}
+BOX = (0.2, 0.3, 0.1)
 KIND = pytest.mark.parametrize("kind", SHAPES)
-GIVEN = dict(mass=1, inertia=(1, 1, 1))
 
 
 @pytest.fixture(scope="module")
 def fields():
     """A box, whose field has edges, a ring, which is not convex, and a ball; with a value at every node."""
-    made = {"box": SDF.box(0.2, 0.3, 0.1), "ring": SDF.torus(0.25, 0.08), "ball": SDF.sphere(0.1)}
+    made = {"box": SDF.box(*BOX), "ring": SDF.torus(0.25, 0.08), "ball": SDF.sphere(0.1)}
     return {name: one.to_grid(0.025, sparse=False, precision="float64", device="cpu") for name, one in made.items()}
 
 
@@ -46,36 +35,17 @@ def bowl(points):
     return np.maximum(block, 0.35 - np.linalg.norm(points - [0, 0, 0.35], axis=1))
 
 
-def bodies_over(field, kind: str, poses, precision: str, **options):
-    """A model of a static field, shape 0, and bodies of one shape each that touch nothing else."""
-    builder = sim.ModelBuilder()
-    builder.add_shape_sdf(-1, field)
-    for number, pose in enumerate(poses):
-        body = builder.add_body(xform=tuple(pose), **GIVEN)
-        getattr(builder, f"add_shape_{kind}")(body, *SHAPES[kind], collision_group=number, **options)
-    return builder.finalize(device="cpu", precision=precision)
-
-
-def distances(model, pairs):
-    found = sim.collision.shape_distance(model, model.state(), pairs)
-    return {name: np.asarray(getattr(found, name), float) for name in ("distance", "point0", "point1", "normal")}
+def over(field, kind: str, poses, precision: str, **options):
+    """A model of a static field and bodies of a kind."""
+    return bodies_over(("sdf", (field,)), (kind, SHAPES[kind]), poses, precision, **options)
 
 
 def random_poses(field, kind: str, count: int, seed: int):
-    """A third apart, a third within 1 mm of touching, a third deeper; found by moving bodies along the distance."""
     random = np.random.default_rng(seed)
     ways = unit(random.normal(size=(count, 3)) * [1, 1, 0.4])
     poses = np.concatenate([0.5 * ways, random_rotations(random, count)], axis=1)
-    wanted = np.concatenate([
-        random.uniform(0.005, 0.06, count - 2 * (count // 3)),
-        random.uniform(-1e-3, 1e-3, count // 3),
-        random.uniform(-0.03, -0.003, count // 3),
-    ])  # fmt: skip
     pairs = [[0, i + 1] for i in range(count)]
-    for _ in range(4):
-        found = distances(bodies_over(field, kind, poses, "float64"), pairs)
-        poses[:, :3] += (wanted - found["distance"])[:, None] * found["normal"]
-    return poses
+    return brought_to(over(field, kind, poses, "float64"), pairs, poses, random, (0.005, 0.06), (-0.03, -0.003))
 
 
 def test_distance_to_planes_height_fields_and_fields_is_the_least_value(fields):
@@ -115,13 +85,6 @@ def test_distance_to_planes_height_fields_and_fields_is_the_least_value(fields):
 # ---- contacts
 
 
-def contacts_between(model, dt=None):
-    contacts = model.contacts()
-    sim.collide(model, model.state(), contacts, dt)
-    names = ("shape0", "shape1", "feature", "point0", "point1", "normal", "distance")
-    return {name: np.asarray(getattr(contacts, name))[: contacts.count[0]] for name in names}
-
-
 @KIND
 @pytest.mark.parametrize("name", ["box", "ring"])
 def test_contacts_lie_where_the_field_says(fields, kind, name):
@@ -129,9 +92,13 @@ def test_contacts_lie_where_the_field_says(fields, kind, name):
     of the distance; features ascend and differ."""
     field = fields[name]
     poses = random_poses(field, kind, 9, 5)
-    model = bodies_over(field, kind, poses, "float64", gap=0.004)
+    model = over(field, kind, poses, "float64", gap=0.004)
     found = contacts_between(model)
-    exact = distances(model, [[0, i + 1] for i in range(9)])["distance"]
+    pairs = [[0, i + 1] for i in range(9)]
+    exact = lowest = distances(model, pairs)["distance"]
+    if name == "box":  # the corners of the box go deeper than the field's least value: as deep as the solids overlap
+        solids = bodies_over(("box", BOX), ("convex_hull" if kind == "mesh" else kind, SHAPES[kind]), poses, "float64")
+        lowest = np.minimum(exact, distances(solids, pairs)["distance"])
     swapped = found["shape1"] == 0  # the field is the second shape of every pair
     assert swapped.all() and len(np.unique(found["shape0"])) >= 6
     body = found["shape0"] - 1
@@ -145,7 +112,7 @@ def test_contacts_lie_where_the_field_says(fields, kind, name):
         own = body == i
         deepest, step = found["distance"][own].min(), 3e-5 * field.voxel + 1e-4 * 0.4  # that of the reduction
         assert deepest < exact[i] + step
-        assert deepest > exact[i] - step - 2e-3 * of_vertex[own].any()  # a vertex is measured across the face
+        assert deepest > lowest[i] - step - 2e-3 * of_vertex[own].any()  # a vertex is measured across the face
         assert (np.diff(found["feature"][own]) > 0).all() and own.sum() <= 16
 
 
@@ -262,8 +229,10 @@ FAST = {
     "sphere": ("sphere", (0.03,), 0.045),
     "box": ("box", (0.03, 0.05, 0.02), 0.035),
     "ball field": ("sdf", (SDF.sphere(0.03), 0.015), 0.045),
-    "box field": ("sdf", (SDF.box(0.03, 0.05, 0.02), 0.01), 0.035),
+    "box field": ("sdf", (SDF.box(0.03, 0.05, 0.02), 0.01), 0.042),
 }
+"""Kind, what it is given, and the height that it must come down to; contacts at the rims of two fields lean sideways,
+and stop it sooner."""
 
 
 def thrown(kind: str, speed: float, spin, place=(-0.15, 0.01, 0.2)):

@@ -17,32 +17,18 @@ import pytest
 
 import simengine as sim
 from simengine.builder.distance_field import field_mesh
-from simengine.builder.frames import rotation_matrix
-from simengine.builder.mesh_data import convex_hull
+from simengine.builder.frames import IDENTITY, rotation_matrix
 from simengine.collision import SDF
+from tests.collision import field_scenes
 from tests.collision.collision_pairs import random_rotations, unit
 from tests.collision.field_reference import least_values
+from tests.collision.field_scenes import HULL, bodies_over, brought_to, distances
 
-POINTS = unit(np.random.default_rng(0).normal(size=(16, 3))) * [0.1, 0.16, 0.12]
-HULL = convex_hull(POINTS)
 HEIGHTS = 0.05 * np.random.default_rng(4).normal(size=(5, 6))
 HEIGHT_CELL = (0.16, 0.12)
-SHAPES = {
-    "plane": (),
-    "sphere": (0.1,),
-    "capsule": (0.05, 0.1),
-    "ellipsoid": (0.1, 0.15, 0.07),
-    "cylinder": (0.08, 0.1),
-    "box": (0.1, 0.15, 0.08),
-    "cone": (0.1, 0.1),
-    "convex_hull": (HULL,),
-    "mesh": (HULL,),
-    "heightfield": (HEIGHTS, 0.4, 0.3),
-    "sdf": (),
-}
+SHAPES = {"plane": ()} | field_scenes.SHAPES | {"heightfield": (HEIGHTS, 0.4, 0.3), "sdf": ()}
 FIELDS = ("ball", "box", "ring")
 VOXEL = 0.025
-GIVEN = dict(mass=1, inertia=(1, 1, 1))
 
 
 @functools.cache
@@ -71,45 +57,30 @@ class Pairs:
         self.poses = self._poses(np.random.default_rng(seed))
 
     def _model(self, precision: str):
-        builder, own = sim.ModelBuilder(), ("sdf", (field_mesh(self.field, None, "field"),))
-        other = self.kind, SHAPES[self.kind]
+        own, other = ("sdf", (field_mesh(self.field, None, "field"),)), (self.kind, SHAPES[self.kind])
         if self.kind == "sdf":
             other = "sdf", (field_mesh(other_field(), None, "other"),)
-        shape, still = (own, other) if self.moves_field else (other, own)
-        getattr(builder, f"add_shape_{still[0]}")(-1, *still[1])
-        for _ in range(self.count):
-            getattr(builder, f"add_shape_{shape[0]}")(builder.add_body(**GIVEN), *shape[1], collision_group=0)
-        return builder.finalize(device="cpu", precision=precision)
+        still, moving = (other, own) if self.moves_field else (own, other)
+        return bodies_over(still, moving, [IDENTITY] * self.count, precision)
+
+    @property
+    def pairs(self) -> np.ndarray:
+        """The field, and the other shape."""
+        moving = np.arange(1, self.count + 1)
+        return np.stack([moving, 0 * moving] if self.moves_field else [0 * moving, moving], axis=1)
 
     def distances(self, precision: str, poses):
         """From the field to the other shape."""
-        model = self.models[precision]
-        state = model.state()
-        state.body_q[:] = poses
-        moving = np.arange(1, self.count + 1)
-        pairs = np.stack([moving, 0 * moving] if self.moves_field else [0 * moving, moving], axis=1)
-        found = sim.collision.shape_distance(model, state, pairs)
-        return {name: np.asarray(getattr(found, name), float) for name in ("distance", "point0", "point1", "normal")}
+        return distances(self.models[precision], self.pairs, poses)
 
     def _poses(self, random):
-        """Found by moving bodies along the distance."""
         spread = {"plane": (0.3, 0.3, 0), "heightfield": (0.25, 0.2, 0)}.get(self.kind, (0, 0, 0))
         ways = unit(random.normal(size=(self.count, 3)) * [1, 1, 0.5])
         start = random.uniform(-1, 1, (self.count, 3)) * spread + 0.35 * ways
         if self.moves_field:
             start = random.uniform(-1, 1, (self.count, 3)) * spread + [0, 0, 0.2]
         poses = np.concatenate([start, random_rotations(random, self.count)], axis=1)
-        third = self.count // 3
-        wanted = np.concatenate([
-            random.uniform(0.002, 0.05, self.count - 2 * third),
-            random.uniform(-1e-3, 1e-3, third),
-            random.uniform(-0.03, -0.001, third),
-        ])  # fmt: skip
-        for _ in range(4):
-            found = self.distances("float64", poses)
-            step = (wanted - found["distance"])[:, None] * found["normal"]
-            poses[:, :3] += -step if self.moves_field else step
-        return poses
+        return brought_to(self.models["float64"], self.pairs, poses, random, (0.002, 0.05), (-0.03, -0.001))
 
     def reference(self) -> np.ndarray:
         """The least value of the field on the other shape; of two fields of each on the other's surface; over a plane

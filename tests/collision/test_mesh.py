@@ -375,6 +375,57 @@ def test_a_surface_that_crosses_itself_and_one_turned_round_have_an_inside():
     assert Mesh(vertices, faces).winding_number(np.array([[0.5, 0, 0]]))[0] == 2
 
 
+def cube_distance(points) -> np.ndarray:
+    """Of the cube from -0.5 to 0.5 along each axis."""
+    gap = np.abs(points) - 0.5
+    return np.linalg.norm(np.maximum(gap, 0), axis=1) + np.minimum(gap.max(axis=1), 0)
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("sign", [None, "normal", "winding"])
+def test_a_cube_turned_inside_out_is_negative_inside_and_told_of_once(precision, sign, device):
+    cube = trimesh.creation.box((1, 1, 1))
+    vertices, inwards = device.asarray(np.array(cube.vertices)), cube.faces[:, ::-1]
+    points = np.random.default_rng(0).uniform(-0.8, 0.8, (2000, 3))
+    mesh = Mesh(vertices, inwards, precision=precision)
+    if sign == "winding":
+        found = mesh.closest_point(device.asarray(points), sign=sign)
+    else:
+        with pytest.warns(UserWarning, match="Mesh of 8 vertices and 12 faces.* wound inwards.*faces") as told:
+            for _ in range(2):
+                found = mesh.closest_point(device.asarray(points), sign=sign)
+        assert len(told) == 1 and told[0].filename == __file__
+    assert mesh.is_wound_inwards and not Mesh(vertices, cube.faces).is_wound_inwards
+    assert np.abs(sim.to_numpy(found.distance) - cube_distance(points)).max() < 1e-6
+    assert np.array_equal(sim.to_numpy(mesh.faces), inwards)  # kept, and so are the normals
+    outwards = sim.to_numpy(found.point) @ np.eye(3) * 2
+    assert (np.einsum("ni,ni->n", outwards, sim.to_numpy(found.normal)) < 0).all()
+    near = mesh.closest_point(device.asarray(np.full((1, 3), 9.0)), max_distance=0.1, sign=sign)
+    assert float(near.distance[0]) == np.inf
+
+
+CUBE_CORNERS = np.array(trimesh.creation.box((1, 1, 1)).vertices)
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("more", [
+    [[0, 0, 7]],  # a line across the middle
+    [[0, 7, 7], [1, 6, 1]],
+    [[0, 8, 7], [0, 7, 8]],  # and one of three corners in a line, on both sides
+    [[0, 1, 7], [0, 7, 1]],  # a wall across the middle, of two sides
+], ids=["line", "lines", "flat", "wall"])  # fmt: skip
+def test_what_holds_nothing_inside_a_cube_leaves_its_inside_negative(more, precision, device):
+    faces = np.concatenate([trimesh.creation.box((1, 1, 1)).faces, more])
+    corners = np.concatenate([CUBE_CORNERS, [(CUBE_CORNERS[0] + CUBE_CORNERS[7]) / 2]])
+    points = np.random.default_rng(1).uniform(-0.7, 0.7, (5000, 3))
+    mesh = Mesh(device.asarray(corners), faces, precision=precision)
+    assert mesh.is_closed
+    distance, exact = sim.to_numpy(mesh.closest_point(device.asarray(points)).distance), cube_distance(points)
+    clear = np.abs(exact) > 1e-6
+    assert np.array_equal((distance < 0)[clear], (exact < 0)[clear])
+    assert np.allclose(distance[exact > 0], exact[exact > 0], atol=1e-6)  # outside they are not the nearest
+
+
 def test_repeated_vertices_are_taken_for_one():
     mesh = trimesh.creation.icosphere(subdivisions=2)
     apart = Mesh(mesh.triangles.reshape(-1, 3), np.arange(3 * len(mesh.faces)).reshape(-1, 3))

@@ -175,6 +175,58 @@ def test_noise_has_a_closed_surface(seed):
     assert len(found.faces) > 3000 and found.is_watertight and found.is_winding_consistent
 
 
+def directed_edges(found: trimesh.Trimesh) -> np.ndarray:
+    """Edges (e, 2) of a surface whose vertices at equal positions are one, each in the sense of its triangle."""
+    _, number = np.unique(found.vertices, axis=0, return_inverse=True)
+    corners = number.reshape(-1)[found.faces]
+    return np.stack([corners, np.roll(corners, -1, axis=1)], axis=2).reshape(-1, 2)
+
+
+def assert_closed_manifold(found: trimesh.Trimesh) -> None:
+    edges = directed_edges(found)
+    assert (edges[:, 0] != edges[:, 1]).all()
+    _, times = np.unique(edges, axis=0, return_counts=True)
+    assert len(edges) and (times == 1).all()  # each once in a sense
+    assert {(b, a) for a, b in edges.tolist()} == set(map(tuple, edges.tolist()))  # and once in the other
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("seed", range(4))
+def test_nodes_on_the_level_leave_the_surface_a_closed_manifold(seed, precision):
+    """Values of -1, 0 and 1 at random, most of them 1, 0 or -1 in turn: all cases, and vertices at nodes everywhere."""
+    random = np.random.default_rng(seed)
+    shares = [(0.2, 0.6, 0.2), (0.05, 0.1, 0.85), (0.8, 0.15, 0.05), (0.3, 0.3, 0.4)][seed]
+    values = np.full((17, 17, 17), 1.0)
+    values[1:-1, 1:-1, 1:-1] = random.choice([-1.0, 0.0, 1.0], (15, 15, 15), p=shares)
+
+    def function(points):
+        return values[tuple(np.rint(points / 0.1).astype(int).T)]
+
+    field = SDF.from_function(function, [0] * 3, [1.6] * 3, 0.1, sparse=False, precision=precision)
+    found = surface(field)
+    assert_closed_manifold(found)
+    # every node at or below 0 is inside, every other one outside
+    nodes = 0.1 * np.stack(np.meshgrid(*[np.arange(17)] * 3, indexing="ij"), -1).reshape(-1, 3)
+    mesh = Mesh(found.vertices.astype(np.float64), found.faces)
+    assert np.array_equal(mesh.contains(nodes), values.ravel() <= 0)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-16, 1e-9])
+def test_a_box_whose_faces_lie_on_nodes_comes_out_whole_in_spite_of_round_off(noise):
+    random = np.random.default_rng(0)
+
+    def function(points):
+        gap = np.abs(points) - [0.2, 0.1, 0.3]
+        exact = np.linalg.norm(np.maximum(gap, 0), axis=1) + np.minimum(gap.max(axis=1), 0)
+        return exact + noise * random.normal(size=len(points))
+
+    field = SDF.from_function(function, [-0.8] * 3, [0.8] * 3, 0.1, sparse=False, precision="float64")
+    found = surface(field)
+    assert_closed_manifold(found)
+    assert found.volume == pytest.approx(8 * 0.2 * 0.1 * 0.3, rel=1e-6)
+    assert np.allclose(found.bounds, [[-0.2, -0.1, -0.3], [0.2, 0.1, 0.3]], atol=1e-8)
+
+
 def test_a_field_without_a_surface_has_an_empty_one(device):
     field = SDF.from_function(lambda p: p[:, 0] * 0 + 5, [0] * 3, [1] * 3, 0.1, sparse=False, device=device)
     vertices, faces = field.marching_cubes()
@@ -184,7 +236,7 @@ def test_a_field_without_a_surface_has_an_empty_one(device):
 def test_a_surface_that_leaves_the_grid_ends_there():
     field = SDF.from_function(SDF.plane().sample, [-1] * 3, [1] * 3, 0.125, precision="float64")
     found = surface(field)
-    assert found.area == pytest.approx(4) and np.abs(found.vertices[:, 2]).max() < 1e-15
+    assert found.area == pytest.approx(4) and np.abs(found.vertices[:, 2]).max() < 1e-8 * 0.125 * 2
 
 
 # files and bad input

@@ -22,8 +22,9 @@ from simengine.builder.importers.report import UNKNOWN, ImportReport, Notes, Pla
 from simengine.builder.importers.zero_pose import ZeroPose, is_driven
 from simengine.builder.meshes.files import MeshLimits
 from simengine.builder.template import compile_template
-from simengine.builder.values import AXES, flag, pose
+from simengine.builder.values import AXES, pose
 from simengine.errors import ModelError
+from simengine.values import flag
 
 READERS = {
     "urdf": "simengine.builder.importers.urdf.urdf:import_urdf",

@@ -9,7 +9,7 @@ import numpy as np
 
 from simengine.builder.importers.paths import PathRules, read_file
 from simengine.builder.importers.report import Notes, Place
-from simengine.builder.mesh_data import Mesh
+from simengine.builder.mesh_data import WOUND_INWARDS, Mesh
 from simengine.builder.meshes.files import MeshFile, MeshLimits, load_mesh, size_problem
 from simengine.errors import AssetError
 
@@ -50,7 +50,8 @@ class MeshShelf:
         return self.files[path]
 
     def get(self, filename: str, scale, place: Place) -> Mesh:
-        """The mesh times ``scale`` (3,), mirrored ones with their winding turned so that it still looks outwards.
+        """The mesh times ``scale`` (3,), mirrored ones with their winding turned so that it still looks outwards, as
+        closed ones that are wound inwards are.
 
         Raises as ``file`` does.
         """
@@ -63,5 +64,7 @@ class MeshShelf:
             mesh = Mesh(file.vertices * np.array(factors), triangles, label=filename)
             if reason := size_problem(mesh.vertices):
                 self.notes.note("warned", f"mesh '{filename}'", place, reason)
-            self.meshes[key] = mesh
+            if mesh.is_wound_inwards:
+                self.notes.note("repaired", f"mesh '{filename}'", place, WOUND_INWARDS)
+            self.meshes[key] = mesh.outward
         return self.meshes[key]

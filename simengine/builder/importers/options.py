@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, fields
 
 from simengine.builder.importers.xml_reader import XmlLimits
 from simengine.builder.meshes.files import MeshLimits
-from simengine.builder.values import flag, number, pose
+from simengine.builder.values import pose
 from simengine.errors import ModelError, did_you_mean
+from simengine.values import flag, number
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ import numpy as np
 from simengine.builder.meshes.mesh_file import LARGEST, MeshFile, MeshLimits
 from simengine.builder.meshes.rows import number_rows
 from simengine.errors import AssetError
+from simengine.surfaces import heights, is_pinched, signed_volumes
 
-SLIVER = 1e-12  # twice the area of a triangle over the square of its longest edge, below which it is a line
+SLIVER = 1e-12  # the height of a triangle over its longest edge, below which it is a line
 WELD = 4.0 * 2.0**-24  # relative to the largest coordinate: twice the spacing of numbers in float32
-BLOCK = 1 << 17  # triangles at a time, so that the memory of a large file does not multiply
 SMALL, LARGE = 1e-4, 100.0  # m: parts of robots are in between
 
 
@@ -86,8 +86,7 @@ def _weld(points: np.ndarray, triangles: np.ndarray, repairs: list[str]) -> tupl
 
 
 def _drop_pinched(triangles: np.ndarray, repairs: list[str]) -> np.ndarray:
-    a, b, c = triangles.T
-    pinched = (a == b) | (b == c) | (c == a)
+    pinched = is_pinched(triangles)
     if not pinched.any():
         return triangles
     repairs.append(f"{int(pinched.sum())} triangles with a repeated vertex dropped")
@@ -106,20 +105,13 @@ def _drop_repeated(triangles: np.ndarray, repairs: list[str]) -> np.ndarray:
 
 def _drop_flat(points: np.ndarray, triangles: np.ndarray, repairs: list[str]) -> np.ndarray:
     """Drop triangles whose corners lie in a line."""
-    blocks = [_is_flat(points, triangles[at : at + BLOCK]) for at in range(0, len(triangles), BLOCK)]
-    flat = np.concatenate(blocks) if blocks else np.zeros(0, bool)
+    height, longest = heights(points, triangles)
+    flat = height <= SLIVER * longest
     # dropping one may tear a surface that is closed now; there it stays, it has no area or volume
     if not flat.any() or (is_closed(triangles) and not is_closed(triangles[~flat])):
         return triangles
     repairs.append(f"{int(flat.sum())} triangles of zero area dropped")
     return triangles[~flat]
-
-
-def _is_flat(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    a, b, c = (points.take(corner, axis=0) for corner in triangles.T)
-    double_area = np.sqrt((np.cross(b - a, c - a) ** 2).sum(axis=1))
-    longest = np.max([((q - p) ** 2).sum(axis=1) for p, q in ((a, b), (b, c), (c, a))], axis=0)
-    return double_area <= SLIVER * longest
 
 
 def is_closed(triangles: np.ndarray) -> bool:
@@ -146,11 +138,12 @@ def orient(points: np.ndarray, triangles: np.ndarray, name: str, repairs: list[s
     """
     piece, is_turned = _walk(triangles, name)
     turned = np.where(is_turned[:, None], triangles[:, ::-1], triangles)
-    volumes = np.bincount(piece, _signed_volumes(points, turned))
+    middle = points.mean(axis=0)
+    volumes = np.bincount(piece, signed_volumes(points, turned, middle))
     mended = np.bincount(piece, is_turned) > 0
     is_turned ^= (mended & (volumes < 0))[piece]
     turned = np.where(is_turned[:, None], triangles[:, ::-1], triangles)
-    if _signed_volumes(points, turned).sum() < 0 and is_closed(turned):
+    if signed_volumes(points, turned, middle).sum() < 0 and is_closed(turned):
         is_turned = ~is_turned
         turned = triangles[:, ::-1] if is_turned.all() else np.where(is_turned[:, None], triangles[:, ::-1], triangles)
     if is_turned.any():
@@ -196,12 +189,6 @@ def _neighbors(triangles: np.ndarray) -> list[list[tuple[int, bool]]]:
         neighbors[i].append((j, is_against))
         neighbors[j].append((i, is_against))
     return neighbors
-
-
-def _signed_volumes(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    """Of the tetrahedra from the mean vertex to each triangle."""
-    a, b, c = (points[corner] - points.mean(axis=0) for corner in triangles.T)
-    return np.einsum("ni,ni->n", a, np.cross(b, c)) / 6.0
 
 
 def size_problem(vertices: np.ndarray, unit: float = 1.0) -> str:

@@ -18,7 +18,7 @@ from simengine.builder.importers.mjcf.softness import Softness
 from simengine.builder.importers.mjcf.solids import SolidMaker
 from simengine.builder.importers.options import ImportOptions
 from simengine.builder.importers.report import ImportReport
-from simengine.builder.values import number
+from simengine.values import number
 
 TIME_STEP = 0.002  # s: where the file does not say
 

@@ -15,7 +15,7 @@ from simengine.builder.importers.mjcf.document import Document, Geom, MeshAsset
 from simengine.builder.importers.mjcf.principal import PrincipalMass, mujoco_principal_axes
 from simengine.builder.inertia import shell, solid
 from simengine.builder.mechanisms import HeightField
-from simengine.builder.mesh_data import Mesh, convex_hull
+from simengine.builder.mesh_data import WOUND_INWARDS, Mesh, convex_hull
 from simengine.builder.meshes.files import size_problem
 from simengine.builder.meshes.mass import mesh_inertia
 from simengine.enums import ShapeType
@@ -114,11 +114,14 @@ class SolidMaker:
                 if triangles is None:
                     hull = convex_hull(vertices, name)
                     vertices, triangles = hull.vertices, hull.triangles
-                mesh = self.loaded[name] = transformed(vertices, triangles, asset)
+                mesh = transformed(vertices, triangles, asset)
             except ModelError as error:
                 raise asset.element.error(str(error)) from None
             if reason := size_problem(mesh.vertices):
                 self.shelf.notes.note("warned", f"mesh '{name}'", asset.element, reason)
+            if mesh.is_wound_inwards:
+                self.shelf.notes.note("repaired", f"mesh '{name}'", asset.element, WOUND_INWARDS)
+            self.loaded[name] = mesh.outward
         return self.loaded[name]
 
     def solid(self, name: str) -> MeshSolid:

@@ -28,8 +28,8 @@ from simengine.builder.importers.urdf.mass import link_masses
 from simengine.builder.importers.urdf.parse import parse_robot
 from simengine.builder.importers.urdf.transmissions import add_transmissions
 from simengine.builder.importers.xml_reader import Element, read_xml
-from simengine.builder.values import number
 from simengine.errors import ModelError
+from simengine.values import number
 
 COLLISION_MESHES = ("mesh", "hull", "decompose")
 

@@ -14,7 +14,7 @@ import numpy as np
 from simengine.builder.frames import Pose, apply, compose, quaternion_of
 from simengine.builder.importers.usd.frames import Affine, is_flat, rotation_part
 from simengine.builder.importers.usd.reading import Reader
-from simengine.builder.mesh_data import Mesh, convex_hull
+from simengine.builder.mesh_data import WOUND_INWARDS, Mesh, convex_hull
 from simengine.builder.meshes.clean import clean
 from simengine.builder.meshes.mesh_file import MeshLimits
 from simengine.builder.meshes.polygons import triangulate
@@ -153,8 +153,10 @@ class GeometryReader:
         if np.linalg.det(matrix) < 0.0:
             triangles = triangles[:, ::-1]
         mesh = Mesh(points @ (rotation.T @ matrix).T, triangles, str(prim.GetPath()))
+        if mesh.is_wound_inwards:
+            repairs.append(WOUND_INWARDS)
         frame = (*shift.tolist(), *quaternion_of(rotation))
-        return Geometry(ShapeType.MESH, (1.0, 1.0, 1.0), frame, mesh, "; ".join(repairs))
+        return Geometry(ShapeType.MESH, (1.0, 1.0, 1.0), frame, mesh.outward, "; ".join(repairs))
 
     def points(self, prim) -> np.ndarray:
         """Points (n, 3) of a prim in its own coordinates; AssetError for what are none."""

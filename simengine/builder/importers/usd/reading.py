@@ -9,8 +9,8 @@ import numpy as np
 from simengine.builder.importers.report import UNKNOWN, Notes
 from simengine.builder.importers.usd.attributes import APPEARANCE, DERIVED, row_of
 from simengine.builder.importers.usd.units import Units
-from simengine.builder.values import plain_float
 from simengine.errors import AssetError
+from simengine.values import plain_float
 
 UNUSED = "not used on this prim ({})"
 HARMLESS = (APPEARANCE, DERIVED, UNUSED.format("Gprim"), UNUSED.format("Xformable"))

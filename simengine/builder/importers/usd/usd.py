@@ -33,8 +33,8 @@ from simengine.builder.importers.usd.stage import (
 )
 from simengine.builder.importers.usd.tree import plan_tree
 from simengine.builder.meshes.files import MeshLimits
-from simengine.builder.values import number
 from simengine.errors import ModelError
+from simengine.values import number
 
 CUSTOM = 64  # numbers of a custom attribute that is kept for the user
 

@@ -245,10 +245,11 @@ CASES = [
         "Left-handed or Y-up asset",
         "usd",
         {"a.usda": usd_mesh('uniform token orientation = "leftHanded"')},
-        READ,
+        FIX,
+        words=("wound inwards",),  # taken at its word, it is inside out
         check=lambda builder, _: (
             np.allclose(builder.shapes[0].mesh.moments[0], 1 / 6)
-            and np.linalg.det(builder.shapes[0].mesh.vertices[builder.shapes[0].mesh.triangles[3]]) < 0
+            and np.linalg.det(builder.shapes[0].mesh.vertices[builder.shapes[0].mesh.triangles[3]]) > 0
         ),
     ),
     Case(

@@ -105,6 +105,20 @@ def test_a_mesh_by_a_formula_is_mujocos(name, mode, tmp_path):
     compare(scene(asset, 'type="mesh"'), tmp_path)
 
 
+@pytest.mark.parametrize("scale", ["1 1 1", "1 -1 1"])
+def test_a_closed_mesh_wound_inwards_is_turned_round_and_noted(scale, tmp_path):
+    points, faces = prism()
+    for turn, count in ((1, 0), (-1, 1)):
+        listed = numbers([face[::turn] for face in faces])
+        asset = f'<mesh name="m" vertex="{numbers(points)}" face="{listed}" inertia="exact" scale="{scale}"/>'
+        path = tmp_path / "scene.xml"
+        path.write_text(scene(asset, 'type="mesh"'))
+        builder, report = read(path)
+        (shape,) = builder.shapes
+        assert shape.mesh.moments_about((0, 0, 0))[0] > 0
+        assert sum("wound inwards" in note.reason and "'m'" in note.what for note in report.repaired) == count
+
+
 def test_folders_of_meshes_and_names_by_file(tmp_path):
     (tmp_path / "meshes" / "sub").mkdir(parents=True)
     write_obj(tmp_path / "meshes" / "sub" / "m.obj")

@@ -103,6 +103,18 @@ def test_soft_limits_that_cannot_be_are_refused(tmp_path):
 # ---- collision meshes
 
 
+@pytest.mark.parametrize("scale", ["1 1 1", "-1 1 2"])
+def test_a_closed_mesh_wound_inwards_is_turned_round_and_noted(scale, tmp_path):
+    inwards = TETRAHEDRON.replace("f 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4", "f 1 2 3\nf 1 4 2\nf 1 3 4\nf 2 4 3")
+    for text, count in ((TETRAHEDRON, 0), (inwards, 1)):
+        (tmp_path / "a.obj").write_text(text)
+        builder, report = add(tmp_path, mesh_link(extra=f'scale="{scale}"'))
+        (shape,) = builder.shapes
+        assert shape.type == ShapeType.MESH and shape.mesh.moments_about((0, 0, 0))[0] > 0
+        assert len(report.repaired) == count
+        assert all("wound inwards" in note.reason and "a.obj" in note.what for note in report.repaired)
+
+
 def test_collision_meshes_collide_as_their_hull(tmp_path):
     (tmp_path / "a.obj").write_text(l_shape())
     builder, report = add(tmp_path, mesh_link(), collision_meshes="hull", ignore_inertial=True)

@@ -141,6 +141,15 @@ def test_a_left_handed_mesh_looks_outwards(tmp_path):
     assert trimesh.Trimesh(shape.mesh.vertices, shape.mesh.triangles, process=False).volume == pytest.approx(8)
 
 
+def test_a_closed_mesh_wound_inwards_is_turned_round_and_noted(tmp_path):
+    backwards = "[" + ", ".join(reversed(CUBE_FACES.strip("[]").split(", "))) + "]"
+    shape, report = only(tmp_path, mesh(faces=backwards))
+    assert trimesh.Trimesh(shape.mesh.vertices, shape.mesh.triangles, process=False).volume == pytest.approx(8)
+    assert "wound inwards; all are turned round" in notes(report, "repaired")
+    _, report = only(tmp_path, mesh())
+    assert not notes(report, "repaired")
+
+
 def test_holes_are_left_out(tmp_path):
     shape, _ = only(tmp_path, mesh(holeIndices_ints="[0, 3]"))
     assert len(shape.mesh.triangles) == 8
