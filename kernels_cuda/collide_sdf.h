@@ -17,6 +17,9 @@ constexpr real FACING_COSINE = real(0.7);
 // Points of a face's manifold take the contact's normal where their own is as near to it (cosine).
 constexpr real MANIFOLD_COSINE = real(0.9);
 
+// What pushes along nearly the way of what a pair touches is beside it (cosine).
+constexpr real BESIDE_COSINE = real(0.9);
+
 // Numbers of contacts: what made them, whether the field is that of the pair's first shape, and below it which one.
 constexpr int NUMBER_BITS = 28;
 
@@ -35,6 +38,52 @@ SIM_FUNCTION int bits_of_parts(int count) {
     return bits;
 }
 
+// Of a pair that is followed, what it touches: only this, and what lies beside it, stops the pair. What is still apart
+// and pushes another way is not met before the pair is slower; the next step sees it.
+struct TouchedPlace {
+    vec3 normal;  // from the pair's first shape to the second; zero: the pair is not followed
+    real reach;   // of what touches
+
+    SIM_INLINE bool takes(vec3 n, real distance) const {
+        return is_zero(normal) || distance <= reach || dot(n, normal) > BESIDE_COSINE;
+    }
+};
+
+// Of two fields, the place where they are flattest, for each direction of the reduction's normals: the normals of the
+// rims of what lies there lean, and what is soft creeps under that. Angles that differ by less than a step are equal.
+constexpr real FLAT_STEP = FLAT_ANGLE * real(0.1);
+
+struct FlatPlaces {
+    SurfaceBend bend[NORMAL_BINS];
+    vec3 point[NORMAL_BINS];
+    int number[NORMAL_BINS];
+
+    SIM_FUNCTION void begin() {
+        for (int i = 0; i < NORMAL_BINS; ++i) {
+            bend[i].angle = FLAT_ANGLE;
+            number[i] = -1;
+        }
+    }
+
+    SIM_FUNCTION static int bin_of(vec3 n) {
+        const vec3 size = absolute(n);
+        int k = size.y > size.x ? 1 : 0;
+        k = size.z > size[k] ? 2 : k;
+        return 2 * k + (n[k] < 0);
+    }
+
+    // `own`: the normal in the frame of the reduction. Of places that are equally flat, but for round-off, the one with
+    // the smaller number stands.
+    SIM_FUNCTION void look_at(vec3 own, const SurfaceBend& b, vec3 at, int contact) {
+        const int i = bin_of(own);
+        const real angle = floor_of(divide(b.angle, FLAT_STEP)), known = floor_of(divide(bend[i].angle, FLAT_STEP));
+        if (!(angle < known || (angle == known && contact < number[i]))) return;
+        bend[i] = b;
+        point[i] = at;
+        number[i] = contact;
+    }
+};
+
 // A field that collides, and where the contacts go; the first shape of the pair counts as the surface there.
 struct FieldContacts {
     FieldShape f;
@@ -42,14 +91,41 @@ struct FieldContacts {
     bool is_first;   // the field is the pair's first shape
     int kind;        // added to all numbers
     ContactReduction& found;
+    const TouchedPlace& touched;
+    FlatPlaces* flat;  // of two fields; else null
+
+    // Looks at how flat the surfaces are where they touch; `bend` in the frame of the field's shape.
+    SIM_FUNCTION void look_at(int number, vec3 x, const SurfaceBend& bend) {
+        if (flat == nullptr) return;
+        const vec3 n = rotate(pose.q, is_first ? bend.normal : -bend.normal);
+        const vec3 at = transform_point(pose, x + f.origin);
+        flat->look_at(inverse_rotate(found.frame.q, n), {n, bend.angle}, at, kind | number);
+    }
 
     // A point of the other shape, from the first node, with the field's value and outward normal there.
     SIM_FUNCTION void take(int number, vec3 x, real value, vec3 normal) {
         const vec3 point = transform_point(pose, x + f.origin), n = rotate(pose.q, normal);
+        if (!touched.takes(is_first ? n : -n, value)) return;
         if (is_first) found(kind | number, multiply_add(-value, n, point), n, value);
         else found(kind | number, point, -n, value);
     }
 };
+
+// Which way a thin solid pushes a body whose surface it holds at `x`: not through itself. Where the field's outward
+// normal n there would take the body the longer way (`is_back`), the point is behind the middle of the solid, and says
+// nothing; on the middle itself the body goes back. Returns whether it pushes.
+SIM_FUNCTION bool pushes_back(const FieldShape& f, vec3 x, real value, bool is_back, vec3& n) {
+    if (!(value < 0) || is_back) return true;
+    const bool on_middle = !(sdf_sample(f.grid, multiply_add(-f.grid.voxel, n, x)).value < value);
+    if (on_middle) n = -n;
+    return on_middle;
+}
+
+// Is less of the body behind x than ahead of it, along n?
+SIM_FUNCTION bool is_way_back(const Convex& body, const FieldPlace& at, vec3 x, vec3 n) {
+    const vec3 d = transpose_multiply(at.turn, n), twice = 2 * transpose_multiply(at.turn, x - at.shift);
+    return dot(d, core_support(body, d) + core_support(body, -d) - twice) >= 0;
+}
 
 // Of a curved body the point furthest along the contact is taken where the field is as low there: exact, and steady.
 SIM_FUNCTION void settle_on_support(const FieldShape& f, const Convex& body, const FieldPlace& at, FieldMinimum& m,
@@ -75,6 +151,7 @@ SIM_STAGE void take_corners(FieldContacts& to, const FieldPlace& at, const Featu
         const real value = sdf_sample(to.f.grid, x).value;
         if (!(value < to.found.reach)) continue;
         const vec3 slope = field_normal(to.f.grid, x);
+        if (!(dot(slope, n) > 0)) continue;
         to.take(FIELD_CORNER | face.feature << 5 | i, x, value, dot(slope, n) > MANIFOLD_COSINE ? n : slope);
     }
 }
@@ -125,6 +202,7 @@ SIM_STAGE void collide_field_patch(FieldContacts& to, const MeshShape& surface, 
     auto take = [&](FieldMinimum m) {
         vec3 normal = contact_normal(to.f, patch, at, m);
         settle_on_support(to.f, body, at, m, normal);
+        if (!pushes_back(to.f, m.point, m.value, is_way_back(body, at, m.point, normal), normal)) return;
         to.take(FIELD_LEAST | number << bits | m.code, m.point, m.value, normal);
         if (!(m.value < least.value)) return;
         least = m;
@@ -151,6 +229,22 @@ SIM_FUNCTION InnerBall inner_ball(const FieldShape& f, const Transform& pose) {
     InnerBall ball = {{CONVEX_POINT, zero_vec3(), -f.depth, nullptr, -1, {zero_vec3(), zero_vec3(), zero_vec3()}, 0},
                       {transform_point(pose, f.inner), pose.q}};
     return ball;
+}
+
+// Takes the contacts of that ball with a surface of triangles; of the numbers of very many the last bits stay.
+struct InnerContacts {
+    ContactReduction& found;
+    real reach;
+
+    SIM_FUNCTION void operator()(int number, vec3 point, vec3 normal, real distance) {
+        found(FIELD_INNER | (number & (FIELD_VERTEX - 1)), point, normal, distance);
+    }
+};
+
+SIM_FUNCTION void collide_inner_ball(const BodyOverSurface& s, ContactReduction& found) {
+    InnerContacts inner = {found, found.reach};
+    const MeshBox box = body_box(s, found.reach);
+    visit_triangles(s.surface, [&] { return box; }, [&](int t) { collide_triangle(s, t, inner); });
 }
 
 // A body that holds the field's deepest point pushes its ball out: on its surface the field need not be negative.
@@ -204,12 +298,20 @@ struct FieldSurface {
     const FieldShape* own;   // the field of which the surface is that; null: a mesh
     const MeshShape* field;  // the field's surface; null: its vertices are left out
     FieldPlace at;
-    int bits;  // of parts
+    int bits;       // of parts
+    bool is_small;  // no larger than the field's shape
+    vec3 middle;    // of a small one: a point among its vertices, from the first node
+
+    // Is less of the surface behind x than ahead of it, along n? `own`: the outward normal of the triangle there; of a
+    // large surface it tells where the solid is.
+    SIM_FUNCTION bool is_way_back(vec3 x, vec3 own, vec3 n) const {
+        return dot(n, own) < -OPPOSED_COSINE || (is_small ? dot(n, middle - x) >= 0 : dot(n, own) <= 0);
+    }
 };
 
 // The outward normal of the field where `x` of triangle t touches, which is (u, v) of its patch, or its corner.
-SIM_FUNCTION vec3 normal_on_surface(const FieldShape& f, const FieldSurface& s, int t, vec3 x, real u, real v,
-                                    int corner) {
+SIM_FUNCTION TouchNormal normal_on_surface(const FieldShape& f, const FieldSurface& s, int t, vec3 x, real u, real v,
+                                           int corner) {
     const vec3 local = transpose_multiply(s.at.turn, x - s.at.shift);
     SurfaceBend bend = s.own != nullptr ? field_bend(s.own->grid, local - s.own->origin)
                        : corner < 0     ? triangle_bend(s.other, t, u, v)
@@ -222,7 +324,9 @@ SIM_STAGE void take_least(FieldContacts& to, const FieldSurface& s, const FieldT
                           const FieldMinimum& least) {
     const int number = t - s.other.model->mesh_triangle_start[s.other.mesh];
     const bool within = is_within_flat(triangle.patch, s.at, least, field_normal(to.f.grid, least.point));
-    const vec3 n = within ? -triangle.normal : normal_on_surface(to.f, s, t, least.point, least.u, least.v, -1);
+    vec3 n = -triangle.normal;
+    if (!within) n = normal_on_surface(to.f, s, t, least.point, least.u, least.v, -1).normal;
+    if (!pushes_back(to.f, least.point, least.value, s.is_way_back(least.point, triangle.normal, n), n)) return;
     to.take(FIELD_LEAST | number << s.bits | least.code, least.point, least.value, n);
 }
 
@@ -252,7 +356,11 @@ SIM_STAGE void collide_triangle_field(FieldContacts& to, const FieldSurface& s, 
         const real value = sdf_sample(to.f.grid, x).value;
         deepest = minimum(deepest, value);
         if (!(value < to.found.reach)) continue;
-        to.take(FIELD_CORNER | mesh_corner(s.other, t, i), x, value, normal_on_surface(to.f, s, t, x, 0, 0, i));
+        const TouchNormal touch = normal_on_surface(to.f, s, t, x, 0, 0, i);
+        vec3 n = touch.normal;
+        to.look_at(FIELD_CORNER | mesh_corner(s.other, t, i), x, touch.flatter);
+        if (!pushes_back(to.f, x, value, s.is_way_back(x, triangle.normal, n), n)) continue;
+        to.take(FIELD_CORNER | mesh_corner(s.other, t, i), x, value, n);
     }
     if (triangle.longest > PART_VOXELS * to.f.grid.voxel) return collide_large_triangle(to, s, triangle, t);
     auto take = [&](const FieldMinimum& least) { take_least(to, s, triangle, t, least); };
@@ -260,35 +368,69 @@ SIM_STAGE void collide_triangle_field(FieldContacts& to, const FieldSurface& s, 
     search_patch(to.f, triangle.patch, s.at, TRIANGLE_SEARCH, limit, REAL_INFINITY, 1, take);
 }
 
-// The triangles of another surface in the field. `radius`: of the field's shape; the pointers as of FieldSurface.
+// The mean of eight vertices of a mesh.
+SIM_FUNCTION vec3 among_vertices(const MeshShape& s) {
+    const ModelView& m = *s.model;
+    const int first = m.mesh_point_start[s.mesh], count = m.mesh_point_start[s.mesh + 1] - first;
+    vec3 sum = zero_vec3();
+    for (int i = 0; i < 8; ++i) sum = sum + load_vec3(&m.mesh_point[3 * (first + int((long long)count * i / 8))]);
+    return multiply(real(0.125) * s.scale, sum);
+}
+
+// The triangles of another surface, of `own_radius`, in the field. `radius`: of the field's shape; the pointers as of
+// FieldSurface.
 SIM_STAGE void collide_surface_field(const MeshShape& other, const FieldShape* own, const Transform& pose,
-                                     FieldContacts& to, real radius, const MeshShape* field) {
+                                     real own_radius, FieldContacts& to, real radius, const MeshShape* field) {
     const ModelView& m = *other.model;
     const int count = m.mesh_triangle_start[other.mesh + 1] - m.mesh_triangle_start[other.mesh];
-    const FieldSurface s = {other, own, field, field_place(to.f, to.pose, pose), bits_of_parts(count)};
+    const FieldPlace at = field_place(to.f, to.pose, pose);
+    const bool is_small = own_radius <= radius && !other.is_field;
+    const vec3 middle = is_small ? at.turn * among_vertices(other) + at.shift : zero_vec3();
+    const FieldSurface s = {other, own, field, at, bits_of_parts(count), is_small, middle};
     visit_in_field(
         other, to.f, s.at, radius, [&] { return to.found.reach; }, [&](int t) { collide_triangle_field(to, s, t); });
 }
 
+// The rim of a flat place of two fields is as high as it, to within this part of a voxel; by how much its normals may
+// lean (cosine).
+constexpr real RIM_VOXELS = real(0.0625), RIM_COSINE = real(0.7);
+
+// Contacts of two fields on the rim of a flat place take its normal.
+SIM_STAGE void straighten_rims(real voxel, const FlatPlaces& flat, ContactReduction& found) {
+    for (int i = 0; i < NORMAL_BINS * BIN_SLOTS; ++i) {
+        ReducedContact& c = found.slot[i];
+        const SurfaceBend& place = flat.bend[i / BIN_SLOTS];
+        if (c.number < 0 || flat.number[i / BIN_SLOTS] < 0) continue;
+        const real leans = dot(c.normal, place.normal), height = dot(place.normal, c.point - flat.point[i / BIN_SLOTS]);
+        const bool level = absolute(height) < RIM_VOXELS * voxel;
+        if (level && leans > RIM_COSINE) c.normal = place.normal;
+    }
+}
+
 // Into `found`; `a` has the smaller ShapeType.
 SIM_STAGE void collide_with_field(const ModelView& model, int routine, int shape0, const Transform& pose0, int shape1,
-                                  const Transform& pose1, const PlacedShape& a, ContactReduction& found) {
+                                  const Transform& pose1, const PlacedShape& a, const TouchedPlace& touched,
+                                  ContactReduction& found) {
     const real radius0 = model.shape_radius[shape0], radius1 = model.shape_radius[shape1];
-    FieldContacts to = {field_shape(model, shape1), pose1, false, 0, found};
+    FieldContacts to = {field_shape(model, shape1), pose1, false, 0, found, touched, nullptr};
     const MeshShape surface = mesh_shape(model, shape1);
     if (routine == PAIR_PLANE_SDF) return collide_plane_field(a, to, surface, radius1);
     if (routine == PAIR_CONVEX_SDF) return collide_convex_field(convex_of(model, shape0), pose0, radius0, to, surface);
     const MeshShape first = mesh_shape(model, shape0);
     if (routine == PAIR_SDF_SDF) {
-        FieldContacts back = {field_shape(model, shape0), pose0, true, FIELD_OF_FIRST, found};
-        collide_surface_field(first, &back.f, pose0, to, radius1, nullptr);
-        return collide_surface_field(surface, &to.f, pose1, back, radius0, nullptr);
+        FlatPlaces flat;
+        flat.begin();
+        to.flat = &flat;
+        FieldContacts back = {field_shape(model, shape0), pose0, true, FIELD_OF_FIRST, found, touched, &flat};
+        collide_surface_field(first, &back.f, pose0, radius0, to, radius1, nullptr);
+        collide_surface_field(surface, &to.f, pose1, radius1, back, radius0, nullptr);
+        return straighten_rims(maximum(to.f.grid.voxel, back.f.grid.voxel), flat, found);
     }
-    collide_surface_field(first, nullptr, pose0, to, radius1, &surface);
+    collide_surface_field(first, nullptr, pose0, radius0, to, radius1, &surface);
     const InnerBall ball = inner_ball(to.f, pose1);
     const real own = ball.body.radius;
     if (routine == PAIR_MESH_SDF) push_out_body(first, pose0, ball.body, ball.pose, found);
-    else collide_surface(body_over_surface(first, pose0, a.size.z, ball.body, ball.pose, own), found);
+    else collide_inner_ball(body_over_surface(first, pose0, a.size.z, ball.body, ball.pose, own), found);
 }
 
 // Pairs with a distance field; `a` has the smaller ShapeType. The frame of the smaller body keeps the contacts.
@@ -299,7 +441,9 @@ SIM_STAGE void collide_field_pair(const ModelView& model, int routine, int shape
     const bool first_smaller = radius0 < radius1;
     const real radius = first_smaller ? radius0 : radius1;
     Transform pose0 = a.pose, pose1 = b.pose;
-    const real time = write.sweep ? touch_time(MovingField{model, shape0, shape1, pose0, pose1}, *write.sweep) : -1;
+    FieldTouch touch = {-1, zero_vec3()};
+    if (write.sweep) touch = first_touch(MovingField{model, shape0, shape1, pose0, pose1}, *write.sweep);
+    const real time = touch.time;
     if (time > 0) {
         pose0 = moved_pose(write.sweep->body[0], pose0, time);
         pose1 = moved_pose(write.sweep->body[1], pose1, time);
@@ -311,7 +455,8 @@ SIM_STAGE void collide_field_pair(const ModelView& model, int routine, int shape
         found.time = maximum(time, SWEEP_START);
         found.way = time * write.sweep->speed;
     }
-    collide_with_field(model, routine, shape0, pose0, shape1, pose1, a, found);
+    const TouchedPlace touched = {touch.normal, write.sweep ? write.sweep->margin + write.sweep->tolerance : real(0)};
+    collide_with_field(model, routine, shape0, pose0, shape1, pose1, a, touched, found);
     write.reach = maximum(found.reach, write.reach);
     write_reduced(found, radius, true, write);
 }

@@ -102,13 +102,28 @@ SIM_FUNCTION PairReach pair_reach(const ModelView& model, int shape0, int shape1
     return {margin < 0 ? r.margin : margin, gap < 0 ? r.gap : gap};
 }
 
+// How deep two shapes may be in each other until the way out may be to the other side; 0: two surfaces.
+//
+// Solids of which the least translation that parts them is found: the sum of the radii of the balls inside them. A
+// surface (a radius of 0) tells its front, so that the body's own ball bounds. A distance field (a radius below 0,
+// minus half of what it is thick) tells each point the way to the nearer side, whatever the other shape is: its own
+// half thickness bounds alone, of two fields the lesser one, less a part that keeps clear of its middle. Planes have no
+// other side.
+constexpr real FIELD_DEPTH = real(0.75);
+
+SIM_FUNCTION real known_depth(const ModelView& model, int shape0, int shape1) {
+    const real a = model.shape_inradius[shape0], b = model.shape_inradius[shape1], most = maximum(a, b);
+    if (!(minimum(a, b) < 0) || !(most <= REAL_MAX)) return a + b;
+    return -FIELD_DEPTH * (most < 0 ? most : minimum(a, b));
+}
+
 // Half of what a pair of shapes is thick: what moves further within a step may come to the other side. Two surfaces are
 // caught up to a part of their radii (collide_any.h).
 constexpr real SURFACE_THICKNESS = real(0.25);
 
 SIM_FUNCTION real pair_thickness(const ModelView& model, int shape0, int shape1) {
-    const real sum = model.shape_inradius[shape0] + model.shape_inradius[shape1];
-    return sum > 0 ? sum : SURFACE_THICKNESS * minimum(model.shape_radius[shape0], model.shape_radius[shape1]);
+    const real known = known_depth(model, shape0, shape1);
+    return known > 0 ? known : SURFACE_THICKNESS * minimum(model.shape_radius[shape0], model.shape_radius[shape1]);
 }
 
 // ---- materials ---------------------------------------------------------------------------------------------------

@@ -110,7 +110,7 @@ struct ContactStop {
 SIM_INLINE bool may_stop(const ModelView& model, const Contact& contact, real past, real v, real h) {
     const real deep = -multiply_add(h, v, past);
     return contact.time > 0 ||
-           (deep > 0 && deep > model.shape_inradius[contact.shape0] + model.shape_inradius[contact.shape1]);
+           (deep > 0 && deep > known_depth(model, contact.shape0, contact.shape1));
 }
 
 // A contact stops only if it sinks in by at least this part of the thickness within the step: what lies deep, and what
@@ -141,7 +141,7 @@ SIM_STAGE ContactStop stop_contact(const Topology& t, const World& world, const 
     const vec3 middle = arm_ahead(t, world, link, origin, contact.time);
     const vec3 now =
         arm_ahead(t, world, link, second ? contact.point1 : contact.point0, 0) - arm_ahead(t, world, link, origin, 0);
-    const real room = past + dot(towards, now) - model.shape_inradius[shape];
+    const real room = past + dot(towards, now) - absolute(model.shape_inradius[shape]);
     const real speed = speed_of_middle(middle, towards, second ? a : b, second ? b : a);
     const real thickness = pair_thickness(model, contact.shape0, contact.shape1), further = -s.h * s.v;
     const real least = STOPPED_PART * thickness, way = speed * s.h;
@@ -159,5 +159,12 @@ SIM_STAGE ContactStop stop_contact(const Topology& t, const World& world, const 
     if (!bounces) m.restitution = vn < 0 ? divide(s.apart, s.h * vn) : real(0);
     const vec3 slip = v - vn * n, of_rows = {vn, dot(c.tangent, v), dot(c.second_tangent(), v)};
     const real friction = length(slip) < options.stiction_speed ? m.static_friction : m.friction;
-    return {true, slip_damping(a, b, n, slip, friction, -divide((1 + m.restitution) * vn, s.h), s.h), of_rows};
+    const real damping = slip_damping(a, b, n, slip, friction, -divide((1 + m.restitution) * vn, s.h), s.h);
+    // Surfaces and fields may be met in several directions, and what slips on against one lifts off another: so there
+    // is no more friction than that with which standing still satisfies the row, and no energy comes in.
+    if (!(minimum(model.shape_inradius[contact.shape0], model.shape_inradius[contact.shape1]) > 0) && !bounces) {
+        const real slips = multiply_add(-damping, s.h, real(1)) * length(slip) * s.h;
+        if (friction * slips > s.apart) m.friction = m.static_friction = divide(s.apart, slips);
+    }
+    return {true, damping, of_rows};
 }

@@ -85,9 +85,17 @@ constexpr real FLAT_ANGLE = real(0.01);
 constexpr real OPPOSED_COSINE = real(0.5);
 
 // Where both surfaces are smooth it is the flatter one that says along which way they push: of a box's rounded rim on a
-// floor the floor. The outward normal of the field.
-SIM_FUNCTION vec3 flatter_normal(const SurfaceBend& field, const SurfaceBend& surface) {
-    if (!(dot(field.normal, surface.normal) < -OPPOSED_COSINE)) return field.normal;
+// floor the floor.
+// The outward normal of the field, and the flatter surface.
+struct TouchNormal {
+    vec3 normal;
+    SurfaceBend flatter;  // as the field's; of infinite angle where the surface has no say
+};
+
+SIM_FUNCTION TouchNormal flatter_normal(const SurfaceBend& field, const SurfaceBend& surface) {
+    if (!(dot(field.normal, surface.normal) < -OPPOSED_COSINE)) return {field.normal, {field.normal, REAL_INFINITY}};
     const vec3 mean = (surface.angle + FLAT_ANGLE) * field.normal - (field.angle + FLAT_ANGLE) * surface.normal;
-    return normalize(mean, field.normal);
+    const bool of_field = field.angle <= surface.angle;
+    const vec3 flatter = of_field ? field.normal : -surface.normal;
+    return {normalize(mean, field.normal), {flatter, minimum(field.angle, surface.angle)}};
 }

@@ -27,13 +27,21 @@ SIM_STAGE void least_on_way(const MovingField& m, const Transform& pose0, const 
                     SWEEP_SEARCH, best);
 }
 
-// When the shapes touch, negative: not within the step. A field is not convex: all that is certain of the time until
+// When the shapes touch, negative: not within the step; and along which way they push each other then, from the first
+// to the second.
+struct FieldTouch {
+    real time;
+    vec3 normal;
+};
+
+// A field is not convex: all that is certain of the time until
 // then is the way through what it says is free, at the speed of the two bodies and their turning. What touches at the
 // start counts only if it goes on into the solid.
-SIM_STAGE real touch_time(const MovingField& m, const PairSweep& sweep) {
+SIM_STAGE FieldTouch first_touch(const MovingField& m, const PairSweep& sweep) {
     const ModelView& model = m.model;
     real steep = steepest(field_shape(model, m.shape1));
     if (model.shape_type[m.shape0] == SHAPE_SDF) steep = maximum(steep, steepest(field_shape(model, m.shape0)));
+    const FieldTouch none = {-1, zero_vec3()};
     real time = 0;
     for (int round = 0;; ++round) {
         const Transform pose0 = time > 0 ? moved_pose(sweep.body[0], m.pose0, time) : m.pose0;
@@ -41,14 +49,14 @@ SIM_STAGE real touch_time(const MovingField& m, const PairSweep& sweep) {
         const real most = steep * sweep.reach(time);
         FieldDistance least = {most, zero_vec3(), zero_vec3()};
         least_on_way(m, pose0, pose1, least);
-        if (!(least.value < most)) return -1;
+        if (!(least.value < most)) return none;
         const real apart = least.value - sweep.margin;
         const bool touches = apart <= sweep.tolerance;
-        if (time == 0 && touches) return sweep.closing(least.normal) * sweep.span > sweep.thickness ? 0 : -1;
-        if (touches || round == SWEEP_ROUNDS) return time;
+        if (time == 0 && touches && !(sweep.closing(least.normal) * sweep.span > sweep.thickness)) return none;
+        if (touches || round == SWEEP_ROUNDS) return {time, least.normal};
         const real spheres = length(pose1.p - pose0.p) - model.shape_radius[m.shape0] - model.shape_radius[m.shape1];
         time += divide(maximum(divide(apart, steep), spheres - sweep.margin), sweep.speed);
-        if (!(time < sweep.span)) return -1;
+        if (!(time < sweep.span)) return none;
     }
 }
 

@@ -172,7 +172,7 @@ TABLE: list[Array] = [
         ("shape_size", ("shapes", 3), "real", "m", "sphere: radius; box: half extents; capsule, cylinder, cone: radius, half height; ellipsoid: semi-axes; plane: half sizes, 0 infinite; mesh: scale; distance field: 1", _D),
         ("shape_mesh", ("shapes",), "int32", "", "mesh index, -1 none", _i("meshes", -1)),
         ("shape_radius", ("shapes",), "real", "m", "radius of the bounding sphere about the shape's origin; infinite for a plane"),
-        ("shape_inradius", ("shapes",), "real", "m", "radius of the largest ball about the shape's origin that is in it; infinite for a plane, 0 for a mesh and a height field; of a distance field by its nodes"),
+        ("shape_inradius", ("shapes",), "real", "m", "radius of the largest ball about the shape's origin that is in it; infinite for a plane, 0 for a mesh and a height field; of a distance field minus half of what it is thick where it is thinnest"),
         ("shape_friction", ("shapes",), "real", "-", "sliding friction", _D),
         ("shape_static_friction", ("shapes",), "real", "-", "friction below the stiction speed", _D),
         ("shape_torsional_friction", ("shapes",), "real", "m", "torsional friction (contact dimension 4)", _D),

@@ -21,6 +21,12 @@ MOST_NODES = 2**28
 LEAST_SLOPE = 1e-3
 """Of a field, per voxel and step: what the searches for its least value divide by."""
 
+OPPOSED_COSINE = -math.sqrt(0.5)
+"""Of the outward slopes of two walls that make a thin solid, not an edge."""
+
+BLOCKS_AT_ONCE = 1024
+"""Blocks whose nodes are looked at in one piece of memory."""
+
 
 @dataclass(frozen=True)
 class DistanceField:
@@ -64,17 +70,57 @@ class DistanceField:
         slope = max(_steepest(node), _steepest(corners[slot < 0]) / BLOCK, LEAST_SLOPE) / sdf.voxel
         return cls(blocks, sdf.origin, sdf.voxel, slope, np.append(inner, node[least]), corner, slot, node)
 
-    @property
-    def inradius(self) -> float:
-        """Radius (m) of a ball about the shape's origin that the solid holds, by the nodes of its blocks."""
+    @cached_property
+    def half_thickness(self) -> float:
+        """Half (m) of what the solid is thick where it is thinnest: the least depth at which the field stops falling
+        between two walls that face away from each other. Walls at less than 135 degrees are an edge, and do not count.
+        """
+        deepest = min(float(self.node.min()), float(self.corner.min()))
+        slot = np.pad(self.slot.reshape(self.blocks), ((0, 1),) * 3, constant_values=-1)
         held = np.flatnonzero(self.slot >= 0)
-        first = np.stack(np.unravel_index(held, self.blocks), axis=1)[:, None, None, None] * BLOCK
-        steps = np.arange(NODES)
-        place = self.origin + self.voxel * (first + np.stack(np.meshgrid(steps, steps, steps, indexing="ij"), axis=-1))
-        found = (-self.node / max(self.slope, 1.0) - np.linalg.norm(place, axis=-1)).max()
-        corners = np.indices([count + 1 for count in self.blocks]).reshape(3, -1).T * BLOCK * self.voxel + self.origin
-        found = max(found, (-self.corner / max(self.slope, 1.0) - np.linalg.norm(corners, axis=1)).max())
-        return max(float(found), 0.0)
+        solid = held[self.node[self.slot[held]].min(axis=(1, 2, 3)) < 0]
+        found = [deepest]
+        for axis in range(3):
+            for some in np.array_split(solid, len(solid) // BLOCKS_AT_ONCE + 1):
+                place = np.unravel_index(some, self.blocks)
+                after = tuple(at + (i == axis) for i, at in enumerate(place))
+                own = np.moveaxis(self.node[slot[place]], axis + 1, 1)
+                ahead = np.moveaxis(self.node[slot[after]], axis + 1, 1)[:, 1:3]
+                ahead = np.where((slot[after] < 0)[:, None, None, None], np.nan, ahead)
+                found.append(_least_ridge(np.concatenate([own, ahead], axis=1)))
+        return -max(found)
+
+
+def _least_ridge(node: np.ndarray) -> float:
+    """The highest of the values, negative, at which ``node`` (n, k, m, m), is least between two cells that are next but
+    one or less along the second axis, and whose slopes are turned away from each other; minus infinity: nowhere."""
+    rise = np.diff(node, axis=1)
+    rise = (rise[:, :, :-1, :-1] + rise[:, :, 1:, :-1]) + (rise[:, :, :-1, 1:] + rise[:, :, 1:, 1:])
+    most = -math.inf
+    for step in (1, 2):
+        turns = (rise[:, :-step] < 0) & (rise[:, step:] > 0)
+        first = np.argwhere(turns)
+        if not len(first):
+            continue
+        pieces = [_cells(node, first + [0, i, 0, 0]) for i in range(step + 1)]
+        below = np.min([piece.min(axis=(1, 2, 3)) for piece in pieces], axis=0)
+        one, other = _slopes(pieces[0]), _slopes(pieces[-1])
+        sizes = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
+        faces = (below < 0) & (np.einsum("ij,ij->i", one, other) < OPPOSED_COSINE * sizes)
+        most = max(most, float(below[faces].max(initial=-math.inf)))
+    return most
+
+
+def _cells(node: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """The values at the corners of cells (n, 2, 2, 2) by the indices of their first ones."""
+    n, *at = first.T
+    ends = np.indices((2, 2, 2)).reshape(3, 8)
+    return node[(n[:, None], *(a[:, None] + e for a, e in zip(at, ends, strict=True)))].reshape(-1, 2, 2, 2)
+
+
+def _slopes(cells: np.ndarray) -> np.ndarray:
+    """The slopes at the middles of cells (n, 3), per cell."""
+    return np.stack([np.diff(cells, axis=axis).mean(axis=(1, 2, 3)) for axis in (1, 2, 3)], axis=1)
 
 
 def _block_corners(corner: np.ndarray, blocks) -> np.ndarray:

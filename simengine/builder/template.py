@@ -299,14 +299,15 @@ def bounding_radius(shape: Shape) -> float:
 
 
 def inscribed_radius(shape: Shape) -> float:
-    """Radius of the largest ball about the shape's origin that is in it; 0 where that is outside or it is a surface."""
+    """Radius of the largest ball about the shape's origin that is in it; 0 where that is outside or it is a surface.
+    Of a distance field minus half of what it is thick where it is thinnest."""
     x, y, z = shape.size
     if shape.type == ShapeType.PLANE:
         return inf
     if shape.type in (ShapeType.HEIGHTFIELD, ShapeType.MESH) or not shape.collides:
         return 0.0
     if shape.type == ShapeType.SDF:
-        return shape.mesh.field.inradius
+        return -shape.mesh.field.half_thickness
     if shape.type == ShapeType.CONVEX_HULL:
         # face n . p = d becomes (n / s) . p' = d where p' = s p
         hull = hull_of(shape.mesh)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import trimesh
 
 import simengine as sim
 from simengine.builder.distance_field import DistanceField, field_mesh
@@ -25,7 +26,7 @@ def sdf_of(field: DistanceField) -> SDF:
     return SDF(field.origin, field.voxel, field.blocks, np.inf, field.corner, field.slot, block_of, field.node)
 
 
-def test_the_slope_bounds_every_difference_and_the_balls_are_inside():
+def test_the_slope_bounds_every_difference():
     """Against samples of the interpolant itself, with and without nodes, in and between blocks."""
     sdf = SDF.torus(0.25, 0.08).to_grid(0.04, precision="float64", device="cpu")
     field = DistanceField.of(sdf, "ring")
@@ -39,11 +40,37 @@ def test_the_slope_bounds_every_difference_and_the_balls_are_inside():
     near = np.abs(sdf.sample(points)) < 0.06
     assert np.abs(joined.sample(points) - sdf.sample(points))[near].max() < 1e-12
     assert sdf.sample(field.inner[None, :3])[0] == field.inner[3] < -0.06
-    assert field.inradius == 0  # the middle of the ring is empty
     # the corner of the cell at the middle of a ball has slopes of 1 along all three edges
     moved = SDF.sphere(0.2).to_grid(0.04, sparse=False, precision="float64", device="cpu")
     ball = DistanceField.of(moved, "ball")
-    assert np.isclose(ball.slope, np.sqrt(3)) and np.isclose(ball.inradius, 0.2 / np.sqrt(3))
+    assert np.isclose(ball.slope, np.sqrt(3))
+
+
+TILT = trimesh.transformations.rotation_matrix(0.7, (1, 2, 3))
+
+
+def tilted(*size: float):
+    box = trimesh.creation.box(size)
+    box.apply_transform(TILT)
+    return box.vertices, box.faces
+
+
+@pytest.mark.parametrize(
+    ("solid", "voxel", "half"),
+    [
+        (SDF.box(0.005, 0.1, 0.1), 0.005, 0.005),
+        (SDF.box(0.1, 0.02, 0.1), 0.007, 0.02),
+        (SDF.sphere(0.1), 0.02, 0.1),
+        (SDF.torus(0.2, 0.05), 0.01, 0.05),
+        (SDF.box(0.05, 0.04, 0.03), 0.01, 0.03),
+        (tilted(0.02, 0.3, 0.3), 0.005, 0.01),
+        (tilted(0.3, 0.3, 0.3), 0.02, 0.15),
+    ],
+)
+def test_half_of_what_a_solid_is_thick_is_found_between_its_walls(solid, voxel, half):
+    """To within a voxel, since walls of a tilted solid meet between nodes, and never more; edges do not count."""
+    found = field_mesh(solid, voxel, "solid").field.half_thickness
+    assert half - voxel < found < half * (1 + 1e-6)
 
 
 def test_the_surface_lies_on_the_field_and_closes(fields):
