@@ -149,21 +149,17 @@ SIM_STAGE void collide_meshes(const MeshShape& first, const Transform& pose0, re
         push_out_meshes(first, pose0, second, pose1, found);
 }
 
-// Where contacts with a solid are deeper than this part of the body's radius, its way out is looked for.
-constexpr real SUSPECT_PART = real(0.02);
-
 // A surface and a convex body, of which the surface is the pair's first or its second shape. `sweep` as above.
 SIM_STAGE void collide_body(const MeshShape& surface, const Transform& surface_pose, real base, const Convex& body,
                             const Transform& pose, real radius, int side, ContactReduction& found,
                             const PairSweep* sweep) {
     if (!sweep) {
         BodyOverSurface s = body_over_surface(surface, surface_pose, base, body, pose, radius);
-        bool lost = false;
-        if (surface.is_field || surface.model->mesh_solid[surface.mesh]) s.lost = &lost;  // what is open has no inside
+        DepthBounds depth = {0, 0};
+        // what is open has no inside
+        if (surface.is_field || surface.model->mesh_solid[surface.mesh]) s.bounds = &depth;
         collide_surface(s, found);
-        const ReducedContact deepest = found.deepest();
-        const bool deep = deepest.number >= 0 && deepest.distance < -SUSPECT_PART * radius;
-        if (s.lost && (deep || (lost && deepest.number < 0))) leave_cut(s, found);
+        if (depth.most > 0) leave_cut(s, depth, found);
         return;
     }
     const MovingSurface moving = {surface, surface_pose, base, body, pose, radius, 0, sweep, side};

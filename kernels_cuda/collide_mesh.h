@@ -7,6 +7,17 @@
 #include "model_convex.h"
 #include "triangle_mesh.h"
 
+// What the triangles that a body cuts tell one by one of the way out of a closed surface (surface_exit.h): how deep it
+// is lies between these.
+struct DepthBounds {
+    real least, most;
+
+    SIM_INLINE void take(real lower, real upper) {
+        least = maximum(least, lower);
+        most = maximum(most, upper);
+    }
+};
+
 // A convex body near a surface, in the frame of the surface's axes about the body's origin.
 struct BodyOverSurface {
     MeshShape surface;
@@ -18,8 +29,8 @@ struct BodyOverSurface {
     mat33 turn;       // from the body's axes to the frame's
     real floor;       // height fields: z below which the solid need not go
     real sunk;        // how far behind a face the whole body may be and still be pushed out
-    bool* lost;       // set where the body cuts a triangle that then has no contact; else null
-    bool* crosses;    // of two meshes: set where triangles overlap, which then have no contacts; else null
+    DepthBounds* bounds;  // of a closed surface that is cut; else null
+    bool* crosses;        // of two meshes: set where triangles overlap, which then have no contacts; else null
 };
 
 SIM_FUNCTION BodyOverSurface body_over_surface(const MeshShape& surface, const Transform& surface_pose, real base,
@@ -123,6 +134,7 @@ SIM_STAGE void collide_triangle(const BodyOverSurface& s, int t, Writer& write) 
     // the normal is the shortest way out, or the only one
     if (behind || (inside >= maximum(-height, real(0)) && !(s.crosses && height < 0))) {
         push_along_face(0);
+        if (s.bounds && height < 0) s.bounds->take(-height, -height);
         return;
     }
     ConvexDistance d = convex_distance(pair, divide(write.reach, pair.unit));
@@ -134,8 +146,13 @@ SIM_STAGE void collide_triangle(const BodyOverSurface& s, int t, Writer& write) 
     const bool facet = s.body.kind == CONVEX_TRIANGLE;  // of another surface: it has no inside
     const real facing = dot(d.normal, n);
     const bool deep = -height > DEEP_PART * s.radius && front < THIN_PART * -height;
-    if (facing < BACKWARDS && deep && !facet && !s.surface.is_field) return;
-    if (facing > FACE_COSINE && (push_along_face(0) || facet)) return;
+    // no way is shorter than that out of the triangle alone; its face has one, and so has a feature that pushes
+    const real shortest = -pair.unit * d.distance;
+    const auto bound_by = [&](real upper) {
+        if (s.bounds && shortest > 0) s.bounds->take(shortest, minimum(upper, -height));
+    };
+    if (facing < BACKWARDS && deep && !facet && !s.surface.is_field) return bound_by(-height);
+    if (facing > FACE_COSINE && (push_along_face(0) || facet)) return bound_by(-height);
     vec3 outwards;
     const auto push_along = [&](const ConvexDistance& way) {
         return push_of(s.surface, t, triangle, s.origin, pair.unit * way.point, way.normal, outwards);
@@ -147,15 +164,14 @@ SIM_STAGE void collide_triangle(const BodyOverSurface& s, int t, Writer& write) 
         if (turned.distance > deepest) push = push_along(turned), d = turned;
         if (push == PUSH_NOT && inside >= 0 && height > pair.unit * deepest) push = PUSH_FACE;
     }
-    bool pushed = push == PUSH_ALONG;
+    bound_by(push == PUSH_ALONG ? -pair.unit * d.distance : -height);
     if (push == PUSH_ALONG) {
         if (write_triangle_manifold(s, pair, number, d.normal, write) == 0)
             write(triangle_contact(number, 1022), transform_point(s.frame, pair.unit * d.point),
                   rotate(s.frame.q, d.normal), pair.unit * d.distance);
     } else if (push == PUSH_FACE && (facing > FACE_COSINE || d.distance < 0)) {
-        pushed = push_along_face(facet ? real(0) : WEDGE_TOLERANCE * s.radius);
+        push_along_face(facet ? real(0) : WEDGE_TOLERANCE * s.radius);
     }
-    if (s.lost && !pushed && d.distance < 0) *s.lost = true;
 }
 
 // Contacts of a convex body with a surface, into a reduction; the surface counts as the first body.

@@ -42,7 +42,8 @@ struct ContactReduction {
     real steps;  // per metre: scores are rounded down to whole ones, so that the first of nearly equal contacts wins
     real finer;  // scores of depth are rounded this many times finer
     vec3 tangent_hint;
-    real time;  // of the contacts that come
+    real limit;  // m: contacts that are deeper are left out
+    real time;   // of the contacts that come
     real way;   // m, to go until then
     ReducedContact slot[NORMAL_BINS * BIN_SLOTS];
     real score[NORMAL_BINS * BIN_SLOTS];
@@ -55,11 +56,16 @@ struct ContactReduction {
         finer = 1;
         tangent_hint = zero_vec3();
         time = way = 0;
+        clear(REAL_INFINITY);
+    }
+
+    SIM_FUNCTION void clear(real deepest) {
+        limit = deepest;
         for (int i = 0; i < NORMAL_BINS * BIN_SLOTS; ++i) slot[i].number = -1;
     }
 
     SIM_FUNCTION void operator()(int number, vec3 point, vec3 normal, real distance) {
-        if (!(distance < reach && distance >= -REAL_MAX)) return;
+        if (!(distance < reach && distance >= -REAL_MAX && distance >= -limit)) return;
         const ReducedContact c = {point, normal, distance, time, way, number};
         const vec3 n = inverse_rotate(frame.q, normal), size = absolute(n);
         int k = size.y > size.x ? 1 : 0;
@@ -83,11 +89,6 @@ struct ContactReduction {
             slot[s] = c;
             score[s] = rounded;
         }
-    }
-
-    SIM_FUNCTION void drop_deeper(real depth) {
-        for (int i = 0; i < NORMAL_BINS * BIN_SLOTS; ++i)
-            if (slot[i].number >= 0 && slot[i].distance < -depth) slot[i].number = -1;
     }
 
     // Numbers of two meshes have too few bits for all pairs of triangles (depths are fine for these alone).

@@ -100,39 +100,49 @@ SIM_INLINE void grid_ranks(const GridChunk& known, unsigned short* counts, int (
     }
 }
 
+// Four counts, of digits that follow one another.
+struct alignas(8) GridFour {
+    unsigned low, high;  // two counts each
+
+    SIM_INLINE void operator+=(const GridFour& other) {
+        low += other.low;
+        high += other.high;
+    }
+};
+
 // To each row is added where it goes in the chunk in the order of the digits, below `digits`, those of a digit as they
-// stand; the digits of rows without points are 0. Calls each(digit, place of its first, how many) once for every digit.
-// counts: (GRID_WARPS, digits + 1), which no lane may use any more
-template <int BITS, class Each>
+// stand; the digits of rows without points are 0. counts[digit] becomes the place of its first, up to the next
+// multiple of four of digits.
+// counts: (GRID_WARPS, digits + 3), aligned to 8 bytes, which no lane may use any more
+template <int BITS>
 SIM_INLINE void grid_places(Lanes& lanes, const GridChunk& chunk, int digits, unsigned short* counts,
-                            int (&row)[GRID_ROWS], Each each) {
-    const int words = (digits + 1) / 2;  // two counts a word
-    unsigned* pairs = (unsigned*)counts;
-    unsigned short* of_warp = counts + threadIdx.x / 32 * 2 * words;
-    for_lanes(i, 0, GRID_WARPS * words) pairs[i] = 0;
+                            int (&row)[GRID_ROWS]) {
+    static_assert(1 << BITS <= 4 * SIM_LANES, "a lane has four digits");
+    const int words = (digits + 3) / 4, w = lanes.lane();
+    GridFour* fours = (GridFour*)counts;
+    unsigned short* of_warp = counts + threadIdx.x / 32 * 4 * words;
+    for_lanes(i, 0, GRID_WARPS * words) fours[i] = {0, 0};
     lanes.sync();
     grid_ranks<BITS>(chunk, of_warp, row);
     lanes.sync();
-    int before = 0;
-    SIM_ROLLED for (int base = 0; base < words; base += SIM_LANES) {
-        const int w = base + lanes.lane();
-        unsigned total = 0;
-#pragma unroll 4
-        for (int warp = 0; warp < GRID_WARPS; ++warp) total += w < words ? pairs[warp * words + w] : 0;
-        const int low = int(total & 0xffffu), high = int(total >> 16);
-        int start = 0;
-        const auto keep = [&](int, int earlier) { start = before + earlier; };
-        before += lanes.scan(SIM_LANES, [&](int) { return low + high; }, keep);
-        if (w >= words) continue;
-        unsigned next = unsigned(start) | unsigned(start + low) << 16;
-#pragma unroll 4
-        for (int warp = 0; warp < GRID_WARPS; ++warp) {
-            const unsigned own = pairs[warp * words + w];
-            pairs[warp * words + w] = next;
-            next += own;
+    GridFour total = {0, 0};
+    if (w < words) {
+        GRID_LOOP_TO(warp, GRID_WARPS) total += fours[warp * words + w];
+    }
+    const int first = int(total.low & 0xffffu), second = first + int(total.low >> 16);
+    const int third = second + int(total.high & 0xffffu), all = third + int(total.high >> 16);
+    int start = 0;
+    lanes.scan(SIM_LANES, [&](int) { return all; }, [&](int, int earlier) { start = earlier; });
+    GridFour next = {unsigned(start) | unsigned(start + first) << 16, unsigned(start + second) | unsigned(start + third)
+                                                                                                     << 16};
+    constexpr int AT_ONCE = 8;  // all of them would not find registers
+    SIM_ROLLED for (int base = 0; base < GRID_WARPS * words && w < words; base += AT_ONCE * words) {
+        GridFour own[AT_ONCE];
+        GRID_LOOP_TO(warp, AT_ONCE) own[warp] = fours[base + warp * words + w];
+        GRID_LOOP_TO(warp, AT_ONCE) {
+            fours[base + warp * words + w] = next;
+            next += own[warp];
         }
-        each(2 * w, start, low);
-        if (2 * w + 1 < digits) each(2 * w + 1, start + low, high);
     }
     lanes.sync();
     GRID_LOOP(h) row[h] += of_warp[grid_digit(row[h])];
@@ -189,7 +199,7 @@ struct GridStage {
     GridPoint* points;        // (rows * SIM_LANES)
     int *next, *shift;        // (buckets) where the points of a bucket go; from the place in the chunk to there
     unsigned short* buckets;  // (rows * SIM_LANES)
-    unsigned short* counts;   // (GRID_WARPS, buckets + 1)
+    unsigned short* counts;   // (GRID_WARPS, buckets + 3)
 
     SIM_INLINE GridStage(char* memory, int rows, int of_buckets)
         : points(&small_memory<GridPoint>(memory)),
@@ -207,11 +217,12 @@ SIM_INLINE void grid_scatter_chunk(Lanes& lanes, const GridLayout& g, const Grid
     grid_load(g, b, chunk, p, row);
     GRID_LOOP(h) row[h] <<= GRID_PLACE_BITS;
     grid_ask(b.points + 3LL * after, b.points + 3LL * after_end);
-    const auto each = [&](int digit, int start, int count) {
-        stage.shift[digit] = stage.next[digit] - start;
-        stage.next[digit] += count;
-    };
-    grid_places<GRID_DIGIT_BITS>(lanes, chunk, b.buckets, stage.counts, row, each);
+    grid_places<GRID_DIGIT_BITS>(lanes, chunk, b.buckets, stage.counts, row);
+    for_lanes(k, 0, b.buckets) {
+        const int start = stage.counts[k], end = k + 1 < b.buckets ? stage.counts[k + 1] : chunk.size;
+        stage.shift[k] = stage.next[k] - start;
+        stage.next[k] += end - start;
+    }
     const GridChunk known = chunk.anew();
     GRID_LOOP(h) {
         const GridPoint point = {p[h].x, p[h].y, p[h].z, chunk.begin + chunk.position(h)};
@@ -251,7 +262,7 @@ SIM_INLINE void grid_scatter_tile(Lanes& lanes, const GridLayout& g, const GridB
 struct GridOrder {
     GridPoint* points;       // (rows * SIM_LANES) of the chunk, as they come
     int* next;               // (places) where the next point of a place goes in the bucket
-    unsigned short* counts;  // (GRID_WARPS, digits + 1); what follows is in the same memory
+    unsigned short* counts;  // (GRID_WARPS, digits + 3); what follows is in the same memory
     unsigned short* source;  // (rows * SIM_LANES) positions of the points in the order of their places
     int* slots;              // (rows * SIM_LANES) places and positions on the way there
     unsigned short* place;   // (rows * SIM_LANES) in the order of the places; with slots
@@ -260,7 +271,7 @@ struct GridOrder {
     SIM_INLINE GridOrder(char* memory, int rows, int places)
         : points(&small_memory<GridPoint>(memory)),
           next((int*)(points + rows * SIM_LANES)),
-          counts((unsigned short*)(next + places)),
+          counts((unsigned short*)(next + (places + 1) / 2 * 2)),
           source(counts),
           slots((int*)(source + rows * SIM_LANES)),
           place((unsigned short*)slots),
@@ -306,7 +317,7 @@ SIM_INLINE void grid_order_twice(Lanes& lanes, const GridChunk& chunk, int (&pac
     while (1 << 2 * bits < places) ++bits;
     SIM_ROLLED for (int shift = GRID_INDEX_BITS; shift <= GRID_INDEX_BITS + bits; shift += bits) {
         GRID_LOOP(h) row[h] = ((packed[h] >> shift) & ((1 << bits) - 1)) << GRID_PLACE_BITS;
-        grid_places<GRID_HALF_BITS>(lanes, chunk, 1 << bits, memory.counts, row, [](int, int, int) {});
+        grid_places<GRID_HALF_BITS>(lanes, chunk, 1 << bits, memory.counts, row);
         lanes.sync();
         GRID_LOOP(h) {
             if (chunk.has(h)) memory.slots[grid_row_place(row[h])] = packed[h];
@@ -321,7 +332,7 @@ SIM_INLINE void grid_order_twice(Lanes& lanes, const GridChunk& chunk, int (&pac
     lanes.sync();
 }
 
-// memory.source of a chunk. Calls each(place, first in the chunk, how many) for every place where one pass does.
+// memory.source of a chunk. Calls each(place, first in the chunk) for every place where one pass does.
 template <class Each>
 SIM_INLINE void grid_chunk_order(Lanes& lanes, const GridChunk& known, int (&packed)[GRID_ROWS], int places,
                                  int digit_bits, const GridOrder& memory, Each each) {
@@ -330,7 +341,8 @@ SIM_INLINE void grid_chunk_order(Lanes& lanes, const GridChunk& known, int (&pac
         return;
     }
     GRID_LOOP(h) packed[h] = packed[h] >> GRID_INDEX_BITS << GRID_PLACE_BITS;
-    grid_places<GRID_DIGIT_BITS>(lanes, known, places, memory.counts, packed, each);
+    grid_places<GRID_DIGIT_BITS>(lanes, known, places, memory.counts, packed);
+    for_lanes(place, 0, places) each(place, int(memory.counts[place]));
     lanes.sync();
     const GridChunk chunk = known.anew();
     GRID_LOOP(h) {
@@ -411,7 +423,7 @@ SIM_INLINE void grid_order_parts(Lanes& lanes, const GridLayout& g, const GridBu
     SIM_ROLLED for (int at = begin; at < end; at += rows * SIM_LANES) {
         const GridChunk chunk(at, end, rows);
         grid_load_bucket(g, b, chunk, first, memory, packed);
-        grid_chunk_order(lanes, chunk, packed, places, b.digit_bits, memory, [](int, int, int) {});
+        grid_chunk_order(lanes, chunk, packed, places, b.digit_bits, memory, [](int, int) {});
         grid_write_part(lanes, g, b, chunk, memory, begin, first);
     }
 }
@@ -437,6 +449,6 @@ SIM_INLINE void grid_order_bucket(Lanes& lanes, const GridLayout& g, const GridB
         grid_starts(lanes, b, begin, first, places, memory.next);
     }
     grid_chunk_order(lanes, chunk, packed, places, b.digit_bits, memory,
-                     [&](int place, int start, int) { b.starts[first + place] = begin + start; });
+                     [&](int place, int start) { b.starts[first + place] = begin + start; });
     grid_write_points(lanes, b, chunk, memory, begin, [&](int h) { return chunk.slot(h); });
 }

@@ -68,6 +68,7 @@ struct MeshOverlap {
     real far;           // m: no ray through a mesh is longer
     real clear;         // m: round-off
     vec3 shift;         // of the second by the ways so far
+    real enough = REAL_INFINITY;  // m: along some way all of one leaves all of the other, so no contact is deeper
 
     // How a mesh has been moved against the other.
     SIM_INLINE vec3 shift_of(int k) const { return k == 1 ? shift : -shift; }
@@ -77,6 +78,9 @@ constexpr int MOST_WAYS = 8;
 // Ways after the first are looked for no deeper than this part of the smaller mesh's radius (what moves by more in a
 // step is followed), or than this many times what is deepest so far.
 constexpr real LATER_PART = SURFACE_THICKNESS, LATER_FACTOR = 4;
+// Ways longer than this part of the smaller mesh's radius are compared with that by which all of one mesh leaves all of
+// the other. One that leads against it (cosine), and is not shorter by LATER_FACTOR, leads deeper through a thin wall.
+constexpr real SUSPECT_PART = real(0.02), AGAINST = real(-0.5);
 // Of the ways so far this part more is gone before it is asked what still overlaps.
 constexpr real CLEARED_PART = real(1e-3);
 // A vertex may be beyond the edge of its face by this part of the smaller mesh's radius.
@@ -438,7 +442,7 @@ SIM_STAGE void write_way(MeshOverlap& o, const OverlapWay& way, int number, real
     write.normal = way.normal;
     write.deepest = 0;
     write(way.triangle[0], way.triangle[1], WAY_NUMBER + number, way.point, -way.depth);
-    const real most = maximum(DEEPER_FACTOR * way.depth, way.depth + deeper);
+    const real most = minimum(maximum(DEEPER_FACTOR * way.depth, way.depth + deeper), o.enough);
     const vec3 gap = maximum(write.found.reach, real(0)) * vec3{1, 1, 1}, reach = most * vec3{1, 1, 1} + gap;
     o.side[1].visit(o.lower - gap, o.upper + gap, [&](int tb) {
         const Triangle b = o.side[1].triangle(tb);
@@ -553,6 +557,85 @@ SIM_STAGE OverlapWay way_of_crossing(const MeshOverlap& o, real radius) {
     return way;
 }
 
+// ---- as wholes -----------------------------------------------------------------------------------------------------
+
+SIM_FUNCTION bool is_less(vec3 a, vec3 b) {
+    for (int i = 0; i < 3; ++i)
+        if (a[i] != b[i]) return a[i] < b[i];
+    return false;
+}
+
+// The point of a mesh that is furthest along a direction, in the frame.
+SIM_STAGE vec3 furthest_point(const OverlapSide& s, vec3 way) {
+    const ModelView& m = *s.mesh.model;
+    const vec3 own = transpose_multiply(s.turn, way), along = multiply(s.mesh.scale, own);
+    const real start = dot(own, s.origin);
+    real highest = -REAL_INFINITY;
+    vec3 best = zero_vec3();
+    const auto may_be_higher = [&](int node) {
+        const vec3 lower = multiply(along, load_vec3(&m.mesh_lower[3 * node])),
+                   upper = multiply(along, load_vec3(&m.mesh_upper[3 * node])), top = maximum(lower, upper);
+        const vec3 size = maximum(absolute(lower), absolute(upper));
+        const real slack = real(16) * REAL_EPSILON * (size.x + size.y + size.z + absolute(start));
+        return top.x + top.y + top.z - start + slack >= highest;
+    };
+    visit_leaves(s.mesh, may_be_higher, [&](int t) {
+        for (int i = 0; i < 3; ++i) {
+            const vec3 p = s.turn * (multiply(s.mesh.scale, raw_corner(s.mesh, t, i)) - s.origin);
+            const real height = dot(way, p);
+            if (!(height > highest || (height == highest && is_less(p, best)))) continue;
+            highest = height;
+            best = p;
+        }
+    });
+    return best;
+}
+
+// Along the normal of a face of mesh k which the other one crosses: by how much that has to go until all of it is in
+// front of all of mesh k.
+SIM_STAGE void way_by_whole_face(const MeshOverlap& o, int k, int t, const Triangle& face, int across,
+                                 OverlapWay& best) {
+    const vec3 n = face.normal, own = furthest_point(o.side[k], n);
+    // where it crosses the face it is behind it
+    if (dot(n, own - face.corner[0]) - o.clear > best.depth) return;
+    const vec3 lowest = furthest_point(o.side[1 - k], -n);
+    const real depth = dot(n, own - lowest);
+    const vec3 normal = k == 0 ? n : -n;
+    if (!(depth < best.depth || (depth == best.depth && is_less(normal, best.normal)))) return;
+    best.normal = normal;
+    best.depth = best.left = depth;
+    best.point = k == 0 ? multiply_add(depth, n, lowest) : lowest;
+    best.triangle[k] = t, best.triangle[1 - k] = across;
+}
+
+// The least triangle of mesh 1 - k that crosses triangle t of mesh k; -1: none.
+SIM_FUNCTION int triangle_crossing(const MeshOverlap& o, int k, const Triangle& triangle) {
+    int first = -1;
+    o.side[1 - k].visit(maximum(least_corner(triangle), o.lower), minimum(largest_corner(triangle), o.upper),
+                        [&](int u) {
+        if ((first < 0 || u < first) && triangles_cross(triangle, o.side[1 - k].triangle(u))) first = u;
+    });
+    return first;
+}
+
+// The shortest way along the normal of a closed mesh's face that is crossed, by which all of the second mesh leaves all
+// of the first. However they are shaped and have passed each other, they need go no further.
+SIM_STAGE OverlapWay way_of_wholes(const MeshOverlap& o) {
+    OverlapWay best;
+    best.depth = best.left = REAL_INFINITY;
+    best.normal = zero_vec3();
+    best.name = {3, 0, 0};
+    for (int k = 0; k < 2; ++k) best.sense[k] = o.side[k].sense;
+    for (int k = 0; k < 2; ++k)
+        if (o.side[k].solid) o.side[k].visit(o.lower, o.upper, [&](int t) {
+            const Triangle face = o.side[k].triangle(t);
+            if (is_zero(face.normal)) return;
+            const int across = triangle_crossing(o, k, face);
+            if (across >= 0) way_by_whole_face(o, k, t, face, across, best);
+        });
+    return best;
+}
+
 // Contacts of two meshes that overlap, along the ways in which the second leaves; false: there are none. Radii: of the
 // meshes about their origins.
 SIM_STAGE bool leave_overlap(const MeshShape& first, const Transform& pose0, real radius0, const MeshShape& second,
@@ -567,12 +650,30 @@ SIM_STAGE bool leave_overlap(const MeshShape& first, const Transform& pose0, rea
                            0};
     // convex solids part by one way
     const int most = o.asks ? MOST_WAYS : 1;
+    bool may_ask = o.asks;
+    OverlapWay whole;
+    whole.left = REAL_INFINITY;
     for (int i = 0; i < most; ++i) {
         OverlapWay best = nearest_way(o, radius);
-        if (best.left > REAL_MAX && i == 0) best = way_of_crossing(o, radius);
+        const bool none = best.left > REAL_MAX;
+        if (may_ask && (none ? i == 0 : best.depth > SUSPECT_PART * radius)) {
+            may_ask = false;
+            whole = way_of_wholes(o);
+            o.enough = multiply_add(1 + CLEARED_PART, whole.left, 16 * o.clear);
+            o.limit = minimum(o.limit, o.enough);
+            if (!none && best.depth > o.enough) best = nearest_way(o, radius);
+        }
+        if (best.left > REAL_MAX && i == 0) {
+            best = way_of_crossing(o, radius);
+            if (!(best.left < whole.left)) best = whole;
+        }
         if (best.left > REAL_MAX) return i > 0;
+        if (whole.left < LATER_FACTOR * best.depth && dot(best.normal, whole.normal) < AGAINST) {
+            if (i > 0) return true;
+            best = whole;
+        }
         write_way(o, best, i, DEEPER_PART * radius, write);
-        o.limit = maximum(LATER_PART * radius, LATER_FACTOR * length(o.shift));
+        o.limit = minimum(o.enough, maximum(LATER_PART * radius, LATER_FACTOR * length(o.shift)));
     }
     return true;
 }

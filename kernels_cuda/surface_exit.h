@@ -9,8 +9,9 @@
 // the least translation that parts it from the body.
 //
 // The surface near a convex vertex, continued without end, is a cone whose support function is finite for just the
-// normals in which the vertex pushes. So the shortest way by a vertex is that out of the cone's and the triangle's
-// hull.
+// normals in which the vertex pushes. So the shortest way by a vertex is that out of the hull of the triangle and the
+// tip with the cone's directions. These end somewhere: they are put where the hull is highest along the way, or a way
+// beside those normals would cost no more than they are lower.
 #pragma once
 
 #include "collide_mesh.h"
@@ -21,8 +22,9 @@ constexpr real CONVEX_SINE = 1e-9, LEFT_PART = 1e-9;
 constexpr real CONVEX_SINE = 1e-5f, LEFT_PART = 1e-6f;
 #endif
 
-// Cones go on for this many times the body's radius, and depth, further than which nothing matters.
-constexpr int ENDLESS = 16;
+// Cones go on for this many times the body's radius, and depth, further than which nothing matters. How often they are
+// put elsewhere.
+constexpr int ENDLESS = 16, MOST_ANCHORS = 4;
 
 // Faces that a star holds. A closed fan of more about a vertex is taken in sectors.
 constexpr int MOST_STAR_FACES = 64, SECTOR_FACES = MOST_STAR_FACES - 1;
@@ -35,11 +37,29 @@ constexpr int MORE_POINTS = 5;
 // What is nearer than this part of the body's diameter touches.
 constexpr real TOUCH_PART = 4 * GJK_TOLERANCE;
 
+// A way by a star is not measured where it is longer than the best by this part of the body's radius: more than
+// round-off makes of one, so that which ways were measured before changes nothing.
+constexpr real LONGER_PART = real(1e-3);
+
+// Triangles whose ways out are looked for one after the other, before the others are asked again.
+constexpr int EXIT_BATCH = 8;
+
 // About the body's origin, in the surface's axes.
 struct SurfaceExit {
-    real depth;   // -REAL_MAX: there is none
-    vec3 normal;  // in which the body leaves
-    vec3 point;   // of the surface, or of a face's plane
+    real depth;    // -REAL_MAX: there is none
+    vec3 normal;   // in which the body leaves
+    vec3 point;    // of the surface, or of a face's plane
+    int triangle;  // that is left
+
+    // The order of ways: of equally long ones the first, whenever it is found.
+    SIM_FUNCTION bool is_shorter(const SurfaceExit& b) const {
+        if (depth != b.depth) return depth < b.depth;
+        for (int i = 0; i < 3; ++i)
+            if (normal[i] != b.normal[i]) return normal[i] < b.normal[i];
+        for (int i = 0; i < 3; ++i)
+            if (point[i] != b.point[i]) return point[i] < b.point[i];
+        return false;
+    }
 };
 
 // The box of the body about its own origin, in the surface's axes.
@@ -182,6 +202,18 @@ SIM_FUNCTION bool take_sector(const BodyOverSurface& s, const BodyBox& body, int
     return true;
 }
 
+// Edge `edge` of triangle t as that of the first of its two triangles.
+SIM_FUNCTION void go_to_first(const MeshShape& s, int& t, int& edge) {
+    const int other = triangle_across(s, t, edge);
+    if (other < 0 || other > t) return;
+    for (int i = 0; i < 3; ++i)
+        if (triangle_across(s, other, i) == t) {
+            t = other;
+            edge = i;
+            return;
+        }
+}
+
 // The wedge of a convex edge as a star about one of its ends; false: the edge is flat or concave.
 SIM_FUNCTION bool take_wedge(const BodyOverSurface& s, const BodyBox& body, int t, const Triangle& triangle, int edge,
                              Star& star) {
@@ -208,6 +240,7 @@ struct ExitSearch {
     const BodyBox& body;
     const Triangle& cut;
     SurfaceExit best;
+    real face_depth;  // of the way by a face
     int seen[SEEN_VERTICES];
     unsigned convex;  // a bit for each of `seen`
     int count;
@@ -218,12 +251,22 @@ struct ExitSearch {
 
     SIM_FUNCTION bool is_near(real depth, real gap) const { return depth >= gap - 2 * TOUCH_PART * s.radius; }
 
+    SIM_FUNCTION void take(real depth, vec3 normal, vec3 point, real gap) {
+        const SurfaceExit exit = {depth, normal, point, best.triangle};
+        if (is_near(depth, gap) && exit.is_shorter(best)) best = exit;
+    }
+
+    // Features beyond it have no shorter way.
+    SIM_FUNCTION MeshBox box() const {
+        return body.with(s, maximum(best.depth, real(0)) + 4 * TOUCH_PART * s.radius);
+    }
+
     SIM_FUNCTION void by_face(const Triangle& face) {
         const vec3 n = face.normal;
         if (dot(n, n) == 0) return;
         const vec3 lowest = body_support(s, -n);
         const real depth = maximum(dot(n, face.corner[0]), top_of_cut(n)) - dot(n, lowest);
-        if (depth < best.depth && is_near(depth, body.gap(face))) best = {depth, n, multiply_add(depth, n, lowest)};
+        take(depth, n, multiply_add(depth, n, lowest), body.gap(face));
     }
 
     // Can no way by a closed star be shorter than the best? Its normals are within some angle of their mean m, and
@@ -235,7 +278,7 @@ struct ExitSearch {
         const real across = square_root(maximum(dot(apart, apart) - along * along, real(0)));
         // the angle between `apart` and m, and that of the normals, together at most half a turn
         if (!(along > -cosine * length(apart))) return false;
-        return along * cosine - across * sine >= best.depth;
+        return along * cosine - across * sine >= best.depth + LONGER_PART * s.radius;
     }
 
     // Makes points of the star's rays.
@@ -248,25 +291,51 @@ struct ExitSearch {
         for (int k = 0; k < star.normals; ++k) cosine = minimum(cosine, dot(mean, star.normal[k]));
         if (is_longer(star, mean, cosine)) return;
         const vec3 down = s.surface.is_field ? vec3{0, 0, -1} : cosine > 0 ? -mean : normalize(inwards, -mean);
-        const real endless = ENDLESS * (s.radius + best.depth);
-        int n = star.rays;
-        for (int i = 0; i < n; ++i) star.ray[i] = multiply_add(endless, star.ray[i], star.tip);
+        const real endless = ENDLESS * (s.radius + face_depth);
+        vec3 anchor = highest(star.tip, mean);
+        const int rays = star.rays;
+        int n = rays + 1;
+        star.ray[rays] = down;
+        for (int i = 0; i < n; ++i) star.ray[i] = multiply_add(endless, star.ray[i], anchor);
         star.ray[n++] = star.tip;
-        star.ray[n++] = multiply_add(endless, down, star.tip);
         for (int i = 0; i < 3; ++i) star.ray[n++] = cut.corner[i];
         Convex cone = {CONVEX_POINTS, {1, 1, 1}, 0, nullptr, n, {}, 0};
         cone.points = star.ray;
-        const ConvexPair pair = convex_pair(cone, s.frame, s.body, s.pose, s.radius, s.radius);
-        const ConvexDistance d = convex_distance(pair, REAL_INFINITY);
-        const real depth = -pair.unit * d.distance;
-        if (depth < best.depth && is_near(depth, star.gap)) best = {depth, d.normal, pair.unit * d.point};
+        ConvexPair pair;
+        ConvexDistance d;
+        for (int round = 0;; ++round) {
+            pair = convex_pair(cone, s.frame, s.body, s.pose, s.radius, s.radius);
+            d = convex_distance(pair, REAL_INFINITY);
+            const vec3 moved = highest(star.tip, d.normal) - anchor;
+            bool beside = false;
+            for (int i = 0; i < rays; ++i)
+                beside = beside || dot(d.normal, star.ray[i] - anchor) > CONVEX_SINE * endless;
+            if (round == MOST_ANCHORS || !beside || !(dot(d.normal, moved) > LEFT_PART * s.radius)) break;
+            for (int i = 0; i <= rays; ++i) star.ray[i] = star.ray[i] + moved;
+            anchor = anchor + moved;
+        }
+        take(-pair.unit * d.distance, d.normal, pair.unit * d.point, star.gap);
+    }
+
+    // Of the tip and the triangle's corners that furthest along n.
+    SIM_FUNCTION vec3 highest(vec3 tip, vec3 n) const {
+        vec3 best = tip;
+        for (int i = 0; i < 3; ++i)
+            if (dot(n, cut.corner[i]) > dot(n, best)) best = cut.corner[i];
+        return best;
     }
 
     // Is the vertex convex? Takes the way by it when it comes anew.
-    SIM_FUNCTION bool by_vertex(int t, const Triangle& triangle, int corner) {
-        const int vertex = mesh_corner(s.surface, t, corner);
+    SIM_FUNCTION bool by_vertex(int from, int from_corner) {
+        const int vertex = mesh_corner(s.surface, from, from_corner);
         for (int i = 0; i < SEEN_VERTICES && i < count; ++i)
             if (seen[i] == vertex) return convex >> i & 1u;
+        int t = from, corner = from_corner;  // of the fan's first triangle, whichever leads here
+        visit_around(s.surface, from, from_corner, [&](int around, int at) {
+            if (around < t) t = around, corner = at;
+            return true;
+        });
+        const Triangle triangle = load_triangle(s.surface, t, s.origin);
         Star star;
         star.begin(triangle.corner[corner]);
         const Round round = take_faces(s, body, t, corner, 0, star);
@@ -284,24 +353,30 @@ struct ExitSearch {
         return fan.convex;
     }
 
-    SIM_FUNCTION void by_features(int t, const Triangle& triangle) {
-        if (dot(triangle.normal, triangle.normal) == 0) return;
+    SIM_FUNCTION void by_features(int t) {
+        if (is_zero(load_triangle(s.surface, t, s.origin).normal)) return;
         bool is_convex[3];
-        for (int i = 0; i < 3; ++i) is_convex[i] = by_vertex(t, triangle, i);
-        for (int edge = 0; edge < 3; ++edge) {  // of edges that end at a convex vertex it has all ways
-            if (is_convex[edge] || is_convex[(edge + 1) % 3]) continue;
+        for (int i = 0; i < 3; ++i) is_convex[i] = by_vertex(t, i);
+        for (int i = 0; i < 3; ++i) {  // of edges that end at a convex vertex it has all ways
+            if (is_convex[i] || is_convex[(i + 1) % 3]) continue;
+            int own = t, edge = i;
+            go_to_first(s.surface, own, edge);
+            const Triangle triangle = load_triangle(s.surface, own, s.origin);
             Star star;
-            if (take_wedge(s, body, t, triangle, edge, star)) by_star(star);
+            if (!is_zero(triangle.normal) && take_wedge(s, body, own, triangle, edge, star)) by_star(star);
         }
     }
 };
 
-SIM_STAGE SurfaceExit least_exit_of(const BodyOverSurface& s, const BodyBox& body, const Triangle& cut) {
-    ExitSearch search = {s, body, cut, {REAL_INFINITY, zero_vec3(), zero_vec3()}, {}, 0, 0};
+// Features are taken in any order: the shortest way does not depend on it, to the bit.
+SIM_STAGE SurfaceExit least_exit_of(const BodyOverSurface& s, const BodyBox& body, int t) {
+    const Triangle cut = load_triangle(s.surface, t, s.origin);
+    ExitSearch search = {s, body, cut, {REAL_INFINITY, zero_vec3(), zero_vec3(), t}, REAL_INFINITY, {}, 0, 0};
     search.by_face(cut);
-    const auto box = [&] { return body.with(s, maximum(search.best.depth, real(0))); };
-    visit_triangles(s.surface, box, [&](int t) { search.by_face(load_triangle(s.surface, t, s.origin)); });
-    visit_triangles(s.surface, box, [&](int t) { search.by_features(t, load_triangle(s.surface, t, s.origin)); });
+    const auto box = [&] { return search.box(); };
+    visit_triangles(s.surface, box, [&](int u) { search.by_face(load_triangle(s.surface, u, s.origin)); });
+    search.face_depth = search.best.depth;
+    visit_triangles(s.surface, box, [&](int u) { search.by_features(u); });
     return search.best;
 }
 
@@ -313,34 +388,101 @@ SIM_FUNCTION bool cuts(const BodyOverSurface& s, const Triangle& triangle) {
     return near.overlap || near.distance < pair.b.radius + TOUCH_PART;
 }
 
-// The longest of the shortest ways out for the triangles that the body cuts or touches.
-SIM_FUNCTION SurfaceExit exit_of_body(const BodyOverSurface& s) {
+// Triangles that may need a longer way out than the longest so far, those deepest behind their own planes first.
+struct ExitBatch {
+    int triangle[EXIT_BATCH];
+    real depth[EXIT_BATCH];  // no shortest way is longer
+    int count;
+
+    SIM_INLINE static bool is_before(real depth, int t, real other_depth, int other) {
+        return depth != other_depth ? depth > other_depth : t < other;
+    }
+
+    SIM_FUNCTION void take(real d, int t) {
+        int k = count;
+        if (count < EXIT_BATCH) ++count;
+        else if (!is_before(d, t, depth[--k], triangle[k])) return;
+        for (; k > 0 && is_before(d, t, depth[k - 1], triangle[k - 1]); --k) {
+            depth[k] = depth[k - 1];
+            triangle[k] = triangle[k - 1];
+        }
+        depth[k] = d;
+        triangle[k] = t;
+    }
+};
+
+// Has a body that goes by a way left the triangle too?
+SIM_FUNCTION bool is_left(const BodyOverSurface& s, const SurfaceExit& way, const Triangle& triangle) {
+    const real plane = dot(way.normal, way.point) + LEFT_PART * s.radius;
+    bool left = way.depth > -REAL_MAX;
+    for (int i = 0; i < 3; ++i) left = left && dot(way.normal, triangle.corner[i]) <= plane;
+    return left;
+}
+
+constexpr SurfaceExit NO_EXIT = {-REAL_MAX, {0, 0, 0}, {0, 0, 0}, -1};
+
+// The longest of the shortest ways out for the triangles that the body cuts or touches, and of one that is `known`.
+// They are taken in an order of their own, so the tree that finds them has no say.
+SIM_STAGE SurfaceExit exit_of_body(const BodyOverSurface& s, const SurfaceExit& known = NO_EXIT) {
     const BodyBox body = box_of_body(s);
-    const MeshBox box = body.with(s, 2 * TOUCH_PART * s.radius);
-    SurfaceExit longest = {-REAL_MAX, zero_vec3(), zero_vec3()};
-    visit_triangles(
-        s.surface, [&] { return box; },
-        [&](int t) {
-            const Triangle triangle = load_triangle(s.surface, t, s.origin);
-            if (dot(triangle.normal, triangle.normal) == 0) return;
-            const real plane = dot(longest.normal, longest.point) + LEFT_PART * s.radius;
-            bool left = longest.depth > -REAL_MAX;
-            for (int i = 0; i < 3; ++i) left = left && dot(longest.normal, triangle.corner[i]) <= plane;
-            if (left || !cuts(s, triangle)) return;
-            const SurfaceExit exit = least_exit_of(s, body, triangle);
+    const real touch = 2 * TOUCH_PART * s.radius;
+    const MeshBox box = body.with(s, touch);
+    SurfaceExit longest = known;
+    ExitBatch batch;
+    real done = REAL_INFINITY;  // of the last one taken
+    int last = -1;
+    do {
+        batch.count = 0;
+        visit_triangles(
+            s.surface, [&] { return box; },
+            [&](int t) {
+                const Triangle triangle = load_triangle(s.surface, t, s.origin);
+                const vec3 n = triangle.normal;
+                if (is_zero(n) || body.gap(triangle) > touch) return;
+                const real depth = dot(n, triangle.corner[0] - body_support(s, -n));
+                if (depth > -touch && depth > longest.depth && ExitBatch::is_before(done, last, depth, t) &&
+                    !is_left(s, longest, triangle))
+                    batch.take(depth, t);
+            });
+        for (int i = 0; i < batch.count; ++i) {
+            done = batch.depth[i];
+            last = batch.triangle[i];
+            const Triangle triangle = load_triangle(s.surface, last, s.origin);
+            if (!(done > longest.depth) || is_left(s, longest, triangle) || !cuts(s, triangle)) continue;
+            const SurfaceExit exit = least_exit_of(s, body, last);
             if (exit.depth > longest.depth) longest = exit;
-        });
+        }
+    } while (batch.count == EXIT_BATCH);
     return longest;
 }
 
-// One contact of a body that cuts a surface, along its way out, unless there is one as deep. Contacts that are deeper
-// go: a sliver, or a wall whose end is far away, pushes along itself.
-SIM_STAGE void leave_cut(const BodyOverSurface& s, ContactReduction& found) {
-    const SurfaceExit exit = exit_of_body(s);
+// Depths are the same within this part of the body's radius.
+constexpr real SAME_DEPTH = real(2e-4);
+
+// Bodies that are deeper than this part of their radius may leave by another side of the surface than that by which
+// they came.
+constexpr real SHALLOW_PART = real(0.02);
+
+// A body that cuts a closed surface is as deep as its way out: the triangles' contacts `found` push it no further, and
+// along that way it has a contact of that depth. `depth`: what the triangles tell of it.
+SIM_STAGE void leave_cut(const BodyOverSurface& s, const DepthBounds& depth, ContactReduction& found) {
+    const real slack = SAME_DEPTH * s.radius;
+    const ReducedContact c = found.deepest();
+    const bool shallow = maximum(depth.least, -c.distance) <= SHALLOW_PART * s.radius;
+    if (shallow && depth.most <= depth.least + slack && c.distance <= slack - depth.least) return;
+    SurfaceExit known = NO_EXIT;
+    if (shallow && absolute(c.distance + depth.least) <= slack)
+        known = {-c.distance, inverse_rotate(s.frame.q, c.normal), inverse_transform_point(s.frame, c.point), -1};
+    const SurfaceExit exit = exit_of_body(s, known);
     if (!(exit.depth > -REAL_MAX)) return;
-    const real slack = LEFT_PART * s.radius;
-    found.drop_deeper(exit.depth + slack);
-    const ReducedContact deepest = found.deepest();
-    if (deepest.number >= 0 && deepest.distance <= slack - exit.depth) return;
-    found(BESIDE_TRIANGLE | 1020, transform_point(s.frame, exit.point), rotate(s.frame.q, exit.normal), -exit.depth);
+    if (found.deepest().distance < -exit.depth - slack) {
+        found.clear(exit.depth + slack);
+        BodyOverSurface again = s;
+        again.bounds = nullptr;
+        collide_surface(again, found);
+    }
+    if (found.deepest().distance <= slack - exit.depth) return;
+    const int number = exit.triangle - s.surface.model->mesh_triangle_start[s.surface.mesh];
+    found(triangle_contact(number, 1020), transform_point(s.frame, exit.point), rotate(s.frame.q, exit.normal),
+          -exit.depth);
 }

@@ -54,10 +54,10 @@ class Sizes:
         if not on_gpu:
             return {"count": count, "scatter": count + 4 * LANES, "order": 4 * (self.bucket_places + LANES)}
         chunk, places = BLOCK * self.rows, self.bucket_places
-        scatter = chunk * (POINT_BYTES[dtype] + 2) + 8 * self.buckets + 2 * WARPS * (self.buckets + 1)
+        scatter = chunk * (POINT_BYTES[dtype] + 2) + 8 * self.buckets + 2 * WARPS * (self.buckets + 3)
         digits = min(places, 1 << self.digit_bits)
-        work = max(2 * WARPS * (digits + 1), 2 * chunk + max(4 * chunk, 2 * chunk + 2 * places))
-        order = chunk * POINT_BYTES[dtype] + 4 * places + work
+        work = max(2 * WARPS * (digits + 3), 2 * chunk + max(4 * chunk, 2 * chunk + 2 * places))
+        order = chunk * POINT_BYTES[dtype] + 4 * (places + 1) + work
         return {"count": count, "scatter": scatter, "order": order}
 
 
@@ -76,11 +76,11 @@ def sizes_on_gpu(n: int, bits: int, dtype, limits: dict) -> Sizes:
     shared, processors = limits["MaxSharedMemoryPerBlockOptin"] - 1024, limits["MultiProcessorCount"]
     digit_bits = DIGIT_BITS if shared >= 230_000 else DIGIT_BITS - 1 if shared >= 90_000 else DIGIT_BITS - 2
     most_buckets, most_places = 1 << digit_bits, 4 << digit_bits
-    counts = 2 * WARPS * (most_buckets + 1)
+    counts = 2 * WARPS * (most_buckets + 3)
     scatter_rows = (shared - 8 * most_buckets - counts) // (BLOCK * (POINT_BYTES[dtype] + 2))
     order_rows = min(  # whichever of the two `work` of `scratch` is
-        (shared - 4 * most_places - counts) // (BLOCK * POINT_BYTES[dtype]),
-        (shared - 6 * most_places) // (BLOCK * (POINT_BYTES[dtype] + 6)),
+        (shared - 4 * most_places - 4 - counts) // (BLOCK * POINT_BYTES[dtype]),
+        (shared - 6 * most_places - 4) // (BLOCK * (POINT_BYTES[dtype] + 6)),
     )
     rows = min(64 // dtype.itemsize, scatter_rows, order_rows)
     bits = min(bits, (most_buckets * most_places).bit_length() - 1)

@@ -8,8 +8,9 @@ reaches beyond it. A feature's shortest way counts if the box of the body, wider
 The shortest way of each triangle that is cut counts, and of all of them the longest.
 
 The shortest way out of polyhedra is along the normal of a face of one of them, or square to an edge of each. The one
-is the body, the other the hull of a triangle and the faces at a feature; its faces go through three vertices of the
-surface and its edges through two. All these directions are tried, with all features.
+is the body, the other the hull of a triangle and the faces at a feature, continued without end; its edges go through
+two vertices of the surface, or along one of its edges, and its faces through three, or along two of its edges. All
+these directions are tried, with all features.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ NEAR = 0.2
 """m: vertices of triangles whose boxes are further from the body's take part in no way that is looked for."""
 
 
-def directions_of(vertices: np.ndarray, normals: np.ndarray, edges: np.ndarray) -> np.ndarray:
+def directions_of(vertices: np.ndarray, sides: np.ndarray, normals: np.ndarray, edges: np.ndarray) -> np.ndarray:
     n = len(vertices)
     i, j = np.triu_indices(n, 1)
     products = [np.cross((vertices[j] - vertices[i])[:, None], edges[None]).reshape(-1, 3)]
@@ -90,6 +91,8 @@ def directions_of(vertices: np.ndarray, normals: np.ndarray, edges: np.ndarray) 
         i, j = np.triu_indices(n - k - 1, 1)
         rest = vertices[k + 1 :] - vertices[k]
         products.append(np.cross(rest[i], rest[j]))
+    i, j = np.triu_indices(len(sides), 1)
+    products.append(np.cross(sides[i], sides[j]))
     products = np.concatenate(products)
     size = np.linalg.norm(products, axis=1)
     products = products[size > 1e-9] / size[size > 1e-9, None]
@@ -108,8 +111,11 @@ def distance_of_cut(surface: Surface, points: np.ndarray, normals: np.ndarray, e
     a surface that it cuts."""
     low, high = surface.triangles.min(1), surface.triangles.max(1)
     box_gap = np.maximum(low - points.max(0), points.min(0) - high).max(1)  # of the boxes of triangles
-    near = np.unique(surface.triangles[box_gap < NEAR].reshape(-1, 3), axis=0)
-    ways = np.concatenate([surface.normals, directions_of(near, normals, edges)])
+    corners = surface.triangles[box_gap < NEAR]
+    near = np.unique(corners.reshape(-1, 3), axis=0)
+    sides = unit((np.roll(corners, -1, 1) - corners).reshape(-1, 3))
+    sides = np.unique(np.round(sides * np.sign(sides @ [1, np.pi, np.e])[:, None], 12), axis=0)
+    ways = np.concatenate([surface.normals, directions_of(near, sides, normals, edges)])
     lowest = (points @ ways.T).min(0)
     tops = (surface.triangles @ ways.T).max(1)  # (triangle, direction)
     shortest = np.full(len(surface.triangles), np.inf)
