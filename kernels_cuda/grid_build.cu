@@ -27,19 +27,37 @@ struct GridExtents {
     }
 };
 
+// The points of a tile. On a GPU all tiles go side by side from the last point to the first: what is read after this
+// begins with the first points, which the cache then still holds.
+struct GridSweep {
+    int count, tiles, slot;
+
+#if SIM_LANES > 32
+    SIM_INLINE int size() const { return ((count - 1) / SIM_LANES - slot + tiles) / tiles * SIM_LANES; }
+    SIM_INLINE int operator()(int i) const {  // one of them more than once, which changes no extent
+        const int from_last = (i / SIM_LANES * tiles + slot) * SIM_LANES + i % SIM_LANES;
+        return from_last < count ? count - 1 - from_last : 0;
+    }
+#else
+    SIM_INLINE int begin(int of) const { return int(int64(count) * of / tiles); }
+    SIM_INLINE int size() const { return begin(slot + 1) - begin(slot); }
+    SIM_INLINE int operator()(int i) const { return begin(slot) + i; }
+#endif
+};
+
 // Extents of the points of each tile, and the first point in it that is not finite (or `count`).
 extern "C" __global__ void __launch_bounds__(BUILD_THREADS, 2)
     grid_tile_extents(int extent_tiles, int count, const real* points /* (count, 3) */,
                       real* extents /* (extent_tiles, 6) */, int* bad /* (extent_tiles) */, Scratch scratch) {
     for_each_world(extent_tiles, scratch, [&](Lanes& lanes, int slot, char*) {
-        const int begin = int(int64(count) * slot / extent_tiles), end = int(int64(count) * (slot + 1) / extent_tiles);
+        const GridSweep sweep = {count, extent_tiles, slot};
         GridExtents mine(count);
-        const auto load = [&](int i) { return load_vec3(points + 3LL * i); };
-        for_lanes_ahead<8>(lanes, begin, end, load, [&](int i, const vec3& p) {
+        const auto load = [&](int i) { return load_vec3(points + 3LL * sweep(i)); };
+        for_lanes_ahead<8>(lanes, 0, sweep.size(), load, [&](int i, const vec3& p) {
             if (is_finite(p))
                 mine.add(p, p, count);
             else
-                mine.bad = i < mine.bad ? i : mine.bad;
+                mine.bad = sweep(i) < mine.bad ? sweep(i) : mine.bad;
         });
         mine.join(lanes);
         if (lanes.lane() == 0) {
@@ -118,9 +136,11 @@ SIM_INLINE void grid_store_layout(GridLayout& out, const GridLayout& g) {
 extern "C" __global__ void __launch_bounds__(BUILD_THREADS)
     grid_layout(int groups_of_lanes, int extent_tiles, int count, const real* extents /* (extent_tiles, 6) */,
                 const int* bad /* (extent_tiles) */, int bits, int group_count, int buckets, real cell, real period_x,
-                real period_y, real period_z, unsigned char* layout, int* first_bad /* (1) */, Scratch scratch) {
+                real period_y, real period_z, unsigned char* layout, int* first_bad /* (1) */,
+                int* totals /* (buckets) */, Scratch scratch) {
     for_each_world(groups_of_lanes, scratch, [&](Lanes& lanes, int, char*) {
         GridExtents all(count);
+        for_lanes(i, 0, buckets) totals[i] = 0;
         for_lanes(i, 0, extent_tiles) all.add(load_vec3(extents + 6LL * i), load_vec3(extents + 6LL * i + 3), bad[i]);
         all.join(lanes);
         if (lanes.lane() == 0) {
@@ -136,6 +156,7 @@ extern "C" __global__ void __launch_bounds__(BUILD_THREADS)
     });
 }
 
+#if SIM_LANES <= 32
 extern "C" __global__ void __launch_bounds__(BUILD_THREADS, 2)
     grid_count(int tiles, int count, int buckets, const unsigned char* layout, const real* points,
                const int* groups /* optional */, int* table /* (tiles, buckets) */, Scratch scratch) {
@@ -154,28 +175,32 @@ extern "C" __global__ void __launch_bounds__(BUILD_THREADS)
     for_each_world(parts, scratch,
                    [&](Lanes& lanes, int slot, char* memory) { grid_sum_tiles(lanes, b, slot, (int*)memory); });
 }
+#endif
 
 extern "C" __global__ void __launch_bounds__(BUILD_THREADS, 1)
-    grid_scatter(int tiles, int count, int buckets, int rows, const unsigned char* layout, const real* points,
-                 const int* groups /* optional */, int* table /* (tiles, buckets) */, int* totals /* (buckets) */,
+    grid_scatter(int scatter_groups, int tiles, int row_words, int count, int buckets, int rows,
+                 const unsigned char* layout, const real* points, const int* groups /* optional */,
+                 int* table /* (tiles, row_words) */, int* totals /* (buckets) */,
                  int* bucket_start /* (buckets + 1) */, unsigned char* moved, Scratch scratch) {
     GridBuild b = {};
     b.points = points, b.groups = groups, b.n = count, b.buckets = buckets, b.tiles = tiles, b.table = table;
     b.totals = totals, b.bucket_start = bucket_start, b.moved = (GridPoint*)(unsigned char*)moved;
     const GridLayout& g = *(const GridLayout*)(const unsigned char*)layout;
-    for_each_world(tiles, scratch,
-                   [&](Lanes& lanes, int slot, char* memory) { grid_scatter_tile(lanes, g, b, slot, rows, memory); });
+    for_each_world(scatter_groups, scratch, [&](Lanes& lanes, int slot, char* memory) {
+        grid_scatter_tiles(lanes, g, b, slot, scatter_groups, rows, memory);
+    });
 }
 
 extern "C" __global__ void __launch_bounds__(BUILD_THREADS, 1)
-    grid_order(int buckets, int count, int rows, int digit_bits, const unsigned char* layout,
-               const int* groups /* optional */, int* bucket_start /* (buckets + 1) */, unsigned char* moved,
-               int* starts, int* order /* (count) */, real* sorted /* (3, count) */,
-               int* sorted_group /* (count) optional */, Scratch scratch) {
+    grid_order(int buckets, int tiles, int row_words, int count, int rows, int digit_bits, const unsigned char* layout,
+               const int* groups /* optional */, int* table /* (tiles, row_words) */, int* totals /* (buckets) */,
+               int* bucket_start /* (buckets + 1) */, unsigned char* moved, int* starts, int* order /* (count) */,
+               real* sorted /* (3, count) */, int* sorted_group /* (count) optional */, Scratch scratch) {
     GridBuild b = {};
     b.groups = groups, b.n = count, b.buckets = buckets, b.bucket_start = bucket_start;
     b.moved = (GridPoint*)(unsigned char*)moved, b.starts = starts, b.order = order, b.sorted = sorted;
     b.sorted_group = sorted_group, b.digit_bits = digit_bits;
+    b.table = table, b.totals = totals, b.tiles = tiles;
     const GridLayout& g = *(const GridLayout*)(const unsigned char*)layout;
     for_each_world(buckets, scratch, [&](Lanes& lanes, int slot, char* memory) {
         const int first = slot * g.bucket_places, left = g.table_places() - first;

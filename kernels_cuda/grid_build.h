@@ -7,6 +7,8 @@
 //     sum      of the tiles before, for each bucket
 //     scatter  points to their buckets, tile after tile, each with its index
 //     order    the points of a bucket, and where its places begin
+// Blocks of a GPU do not count first: `scatter` puts each tile in the order of the buckets where it lies, and `order`
+// gathers a bucket's runs from all tiles, since runs that are read cost less than runs that are written.
 // All passes keep the order of points that they do not part, so the result has nothing of tiles and buckets.
 #pragma once
 
@@ -25,7 +27,7 @@ struct GridBuild {
     const int* groups;   // (n) or null
     int n, buckets, tiles;
     int digit_bits;     // of a place that a pass over a bucket sorts by, at most
-    int* table;         // (tiles, buckets) how many points of a tile; then how many of the tiles before
+    int* table;         // (tiles, buckets) how many points of a tile; then of the tiles before (on a GPU: GridTable)
     int* totals;        // (buckets)
     int* bucket_start;  // (buckets + 1)
     GridPoint* moved;   // (n) by buckets
@@ -55,11 +57,21 @@ SIM_INLINE vec3 grid_wrapped(const GridLayout& g, vec3 p) {
     return {grid_wrapped(p.x, g.period[0]), grid_wrapped(p.y, g.period[1]), grid_wrapped(p.z, g.period[2])};
 }
 
+// A result, which the build does not read again: the cache may give it up first.
+template <class T>
+SIM_INLINE void grid_store_last(T* to, T value) {
+#ifdef SIM_GPU
+    __stcs(to, value);
+#else
+    *to = value;
+#endif
+}
+
 SIM_INLINE void grid_store(const GridBuild& b, int place, vec3 p, int index) {
-    b.sorted[place] = p.x;
-    b.sorted[int64(b.n) + place] = p.y;
-    b.sorted[2 * int64(b.n) + place] = p.z;
-    b.order[place] = index;
+    grid_store_last(b.sorted + place, p.x);
+    grid_store_last(b.sorted + int64(b.n) + place, p.y);
+    grid_store_last(b.sorted + 2 * int64(b.n) + place, p.z);
+    grid_store_last(b.order + place, index);
     if (b.groups) b.sorted_group[place] = b.groups[index];
 }
 
@@ -79,6 +91,9 @@ SIM_INLINE void grid_starts(Lanes& lanes, const GridBuild& b, int begin, int fir
     lanes.sync();
 }
 
+#if SIM_LANES > 32
+#include "grid_build_block.h"
+#else
 // Where the buckets begin, from their totals, and where the points of a tile go in each.
 SIM_INLINE void grid_bucket_starts(Lanes& lanes, const GridBuild& b, int slot, int* next) {
     int before = 0;
@@ -135,9 +150,6 @@ SIM_INLINE void grid_sum_tiles(Lanes& lanes, const GridBuild& b, int slot, int* 
     lanes.sync();
 }
 
-#if SIM_LANES > 32
-#include "grid_build_block.h"
-#else
 // ---- by a few lanes ----------------------------------------------------------------------------------------------
 
 // The largest of the lanes' numbers, which are none of them NaN, and the least of `least`.
@@ -187,7 +199,8 @@ SIM_INLINE void grid_in_order(Lanes& lanes, int begin, int end, int* next, int* 
     }
 }
 
-SIM_INLINE void grid_scatter_tile(Lanes& lanes, const GridLayout& g, const GridBuild& b, int slot, int, char* memory) {
+SIM_INLINE void grid_scatter_tiles(Lanes& lanes, const GridLayout& g, const GridBuild& b, int slot, int, int,
+                                   char* memory) {
     int *next = (int*)memory, *keys = next + b.buckets;
     grid_bucket_starts(lanes, b, slot, next);
     vec3 p = zero_vec3();

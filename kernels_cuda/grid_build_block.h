@@ -173,87 +173,110 @@ SIM_INLINE void grid_load(const GridLayout& layout, const GridBuild& b, const Gr
     GRID_LOOP_TO(h, ROWS) bucket[h] = chunk.has(h) ? grid_bucket(g, grid_point_place(g, p[h], bucket[h])) : 0;
 }
 
-SIM_INLINE void grid_count_tile(Lanes& lanes, const GridLayout& g, const GridBuild& b, int slot, char* memory) {
-    constexpr int ROWS = GRID_ROWS / 2;  // two blocks a multiprocessor have registers for these
-    int* counts = &small_memory<int>(memory);
-    for_lanes(k, 0, b.buckets) counts[k] = 0;
-    lanes.sync();
-    const int begin = b.tile_begin(slot);
-    // from the end on: what was read last, for the extents, is what the cache still holds
-    SIM_ROLLED for (int end = b.tile_begin(slot + 1); end > begin; end -= SIM_LANES * ROWS) {
-        const GridChunk chunk(end - begin > SIM_LANES * ROWS ? end - SIM_LANES * ROWS : begin, end, ROWS);
-        vec3 p[ROWS];
-        int bucket[ROWS];
-        grid_load(g, b, chunk, p, bucket);
-        GRID_LOOP_TO(h, ROWS) {
-            if (chunk.has(h)) atomicAdd(counts + bucket[h], 1);
-        }
+// What the scattering of chunks tells of the order within each: where each bucket begins.
+struct GridTable {
+    unsigned short* starts;   // (chunks, four for every word)
+    int words;                // of four buckets
+    int chunks, points, all;  // all points, and those of a chunk
+
+    SIM_INLINE explicit GridTable(const GridBuild& b)
+        : starts((unsigned short*)b.table),
+          words((b.buckets + 3) / 4),
+          chunks(b.tiles),
+          points((b.n - 1) / b.tiles + 1),
+          all(b.n) {}
+
+    SIM_INLINE int begin(int chunk) const {
+        const int64 from = int64(chunk) * points;
+        return from < all ? int(from) : all;
     }
-    lanes.sync();
-    for_lanes(k, 0, b.buckets) b.table[int64(slot) * b.buckets + k] = counts[k];
-    lanes.sync();
-}
+
+    // Where a bucket, or what follows the last, begins in the chunk.
+    SIM_INLINE int start(int chunk, int bucket) const {
+        if (bucket == 4 * words) return begin(chunk + 1) - begin(chunk);
+        return starts[(int64(chunk) * words) * 4 + bucket];
+    }
+};
 
 // Shared memory of a block that scatters.
 struct GridStage {
-    GridPoint* points;        // (rows * SIM_LANES)
-    int *next, *shift;        // (buckets) where the points of a bucket go; from the place in the chunk to there
-    unsigned short* buckets;  // (rows * SIM_LANES)
-    unsigned short* counts;   // (GRID_WARPS, buckets + 3)
+    GridPoint* points;       // (rows * SIM_LANES)
+    unsigned short* counts;  // (GRID_WARPS, buckets + 3)
 
-    SIM_INLINE GridStage(char* memory, int rows, int of_buckets)
-        : points(&small_memory<GridPoint>(memory)),
-          next((int*)(points + rows * SIM_LANES)),
-          shift(next + of_buckets),
-          buckets((unsigned short*)(shift + of_buckets)),
-          counts(buckets + rows * SIM_LANES) {}
+    SIM_INLINE GridStage(char* memory, int rows)
+        : points(&small_memory<GridPoint>(memory)), counts((unsigned short*)(points + rows * SIM_LANES)) {}
 };
 
-// `after` .. `after_end` - 1 are the points of the next chunk.
-SIM_INLINE void grid_scatter_chunk(Lanes& lanes, const GridLayout& g, const GridBuild& b, const GridChunk& chunk,
-                                   int after, int after_end, const GridStage& stage) {
+SIM_INLINE void grid_store_counts(Lanes& lanes, const GridBuild& b, const GridTable& table, int number, int size,
+                                  const unsigned short* counts) {
+    GridFour* row = (GridFour*)table.starts + int64(number) * table.words;
+    for_lanes(w, 0, table.words) row[w] = ((const GridFour*)counts)[w];
+    for_lanes(k, 0, b.buckets) {
+        const int start = counts[k], end = k + 1 < b.buckets ? counts[k + 1] : size;
+        if (end > start) atomicAdd(b.totals + k, end - start);
+    }
+}
+
+#if __CUDA_ARCH__ >= 900
+// The points of a chunk go to b.moved by themselves; their memory must not be written before grid_wait_sent().
+SIM_INLINE void grid_send(Lanes& lanes, const GridBuild& b, const GridChunk& chunk, const GridPoint* points) {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    lanes.sync();
+    if (lanes.lane() != 0 || chunk.size == 0) return;
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\ncp.async.bulk.commit_group;" ::"l"(
+                     b.moved + chunk.begin),
+                 "r"(unsigned(__cvta_generic_to_shared(points))), "r"(chunk.size * int(sizeof(GridPoint)))
+                 : "memory");
+}
+
+SIM_INLINE void grid_wait_sent(Lanes& lanes) {
+    if (lanes.lane() == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    lanes.sync();
+}
+#else
+SIM_INLINE void grid_send(Lanes& lanes, const GridBuild& b, const GridChunk& known, const GridPoint* points) {
+    lanes.sync();
+    const GridChunk chunk = known.anew();
+    GridPoint moved[GRID_ROWS];
+    GRID_LOOP(h) {
+        moved[h] = {real(0), real(0), real(0), 0};
+        if (chunk.has_slot(h)) moved[h] = points[chunk.slot(h)];
+    }
+    GRID_LOOP(h) {
+        if (chunk.has_slot(h)) b.moved[chunk.begin + chunk.slot(h)] = moved[h];
+    }
+}
+
+SIM_INLINE void grid_wait_sent(Lanes& lanes) { lanes.sync(); }
+#endif
+
+// The points of a chunk in the order of their buckets, in the chunk's own place; `after` is the chunk that follows.
+SIM_INLINE void grid_scatter_chunk(Lanes& lanes, const GridLayout& g, const GridBuild& b, const GridTable& table,
+                                   int number, int after, int rows, const GridStage& stage) {
+    const GridChunk chunk(table.begin(number), table.begin(number + 1), rows);
     vec3 p[GRID_ROWS];
     int row[GRID_ROWS];
     grid_load(g, b, chunk, p, row);
     GRID_LOOP(h) row[h] <<= GRID_PLACE_BITS;
-    grid_ask(b.points + 3LL * after, b.points + 3LL * after_end);
+    if (after < table.chunks) grid_ask(b.points + 3LL * table.begin(after), b.points + 3LL * table.begin(after + 1));
     grid_places<GRID_DIGIT_BITS>(lanes, chunk, b.buckets, stage.counts, row);
-    for_lanes(k, 0, b.buckets) {
-        const int start = stage.counts[k], end = k + 1 < b.buckets ? stage.counts[k + 1] : chunk.size;
-        stage.shift[k] = stage.next[k] - start;
-        stage.next[k] += end - start;
-    }
+    grid_store_counts(lanes, b, table, number, chunk.size, stage.counts);
+    grid_wait_sent(lanes);
     const GridChunk known = chunk.anew();
     GRID_LOOP(h) {
         const GridPoint point = {p[h].x, p[h].y, p[h].z, chunk.begin + chunk.position(h)};
         if (known.has(h)) stage.points[grid_row_place(row[h])] = point;
     }
-    GRID_LOOP(h) {
-        if (known.has(h)) stage.buckets[grid_row_place(row[h])] = (unsigned short)grid_digit(row[h]);
-    }
-    lanes.sync();
-    GridPoint moved[GRID_ROWS];
-    GRID_LOOP(h) {
-        const int slot = chunk.slot(h);
-        moved[h] = {real(0), real(0), real(0), 0};
-        if (chunk.has_slot(h)) moved[h] = stage.points[slot];
-        row[h] = chunk.has_slot(h) ? slot + stage.shift[stage.buckets[slot]] : 0;
-    }
-    GRID_LOOP(h) {
-        if (chunk.has_slot(h)) b.moved[row[h]] = moved[h];
-    }
-    lanes.sync();
+    grid_send(lanes, b, chunk, stage.points);
 }
 
-SIM_INLINE void grid_scatter_tile(Lanes& lanes, const GridLayout& g, const GridBuild& b, int slot, int rows,
-                                  char* memory) {
-    const GridStage stage(memory, rows, b.buckets);
-    grid_bucket_starts(lanes, b, slot, stage.next);
-    const int end = b.tile_begin(slot + 1), size = rows * SIM_LANES;
-    SIM_ROLLED for (int begin = b.tile_begin(slot); begin < end; begin += size) {
-        const int after = end - begin > size ? begin + size : end, after_end = end - after > size ? after + size : end;
-        grid_scatter_chunk(lanes, g, b, GridChunk(begin, end, rows), after, after_end, stage);
-    }
+SIM_INLINE void grid_scatter_tiles(Lanes& lanes, const GridLayout& g, const GridBuild& b, int slot, int slots, int rows,
+                                   char* memory) {
+    const GridStage stage(memory, rows);
+    const GridTable table(b);
+    SIM_ROLLED for (int number = slot; number < b.tiles; number += slots)
+        grid_scatter_chunk(lanes, g, b, table, number, number + slots, rows, stage);
+    grid_wait_sent(lanes);
 }
 
 // ---- within a bucket ---------------------------------------------------------------------------------------------
@@ -276,37 +299,152 @@ struct GridOrder {
           slots((int*)(source + rows * SIM_LANES)),
           place((unsigned short*)slots),
           first(place + rows * SIM_LANES) {}
+
+    // Which points of a chunk begin a run of neighbours in b.moved, as bits; and for these what is to be added to a
+    // position from there on to have its place in b.moved. In the memory of source and slots.
+    SIM_INLINE unsigned* heads() const { return (unsigned*)source; }
+    SIM_INLINE int* shifts() const { return slots; }
 };
 
-// The bucket that a multiprocessor most likely takes after this one, or this one where none is left.
-SIM_INLINE int grid_bucket_after(const GridBuild& b, int slot) {
-    unsigned processors;
-    asm("mov.u32 %0, %%nsmid;" : "=r"(processors));
-    const int after = slot + int(processors);
-    return after < b.buckets ? after : slot;
+// Where the search for the points of a part of a bucket begins: `before` of them are in the chunks before `base`.
+struct GridCursor {
+    int base, before;
+};
+
+inline constexpr int GRID_RUNS = 4;  // of chunks that a lane looks at in one go
+static_assert(1 << GRID_DIGIT_BITS <= GRID_RUNS * SIM_LANES, "a lane has as many buckets");
+
+// Finds the points at .. at + size - 1 of a bucket: memory.heads() and shifts().
+SIM_INLINE void grid_find_runs(Lanes& lanes, const GridTable& table, int bucket, int at, int size, GridCursor& cursor,
+                               const GridOrder& memory) {
+    unsigned* heads = memory.heads();
+    for_lanes(i, 0, GRID_ROWS * GRID_WARPS) heads[i] = 0;
+    lanes.sync();
+    int before = cursor.before;
+    SIM_ROLLED for (int base = cursor.base; base < table.chunks && before < at + size; base += GRID_RUNS * SIM_LANES) {
+        int start[GRID_RUNS], count[GRID_RUNS], own = 0;
+        GRID_LOOP_TO(k, GRID_RUNS) {
+            const int chunk = base + GRID_RUNS * lanes.lane() + k;
+            start[k] = chunk < table.chunks ? table.start(chunk, bucket) : 0;
+            count[k] = chunk < table.chunks ? table.start(chunk, bucket + 1) : 0;
+        }
+        GRID_LOOP_TO(k, GRID_RUNS) own += count[k] -= start[k];
+        int position = 0;
+        cursor = {base, before};
+        before += lanes.scan(SIM_LANES, [&](int) { return own; }, [&](int, int earlier) { position = earlier; });
+        position += cursor.before - at;
+        GRID_LOOP_TO(k, GRID_RUNS) {
+            const int head = position > 0 ? position : 0, end = position + count[k];
+            if (head < end && head < size) {
+                atomicOr(heads + head / 32, 1u << head % 32);
+                memory.shifts()[head] = table.begin(base + GRID_RUNS * lanes.lane() + k) + start[k] - position;
+            }
+            position = end;
+        }
+    }
+    lanes.sync();
 }
 
-// Keeps the points of a chunk of a bucket; packed[h] becomes the place of row h in the table, from the bucket's first
-// on, and behind it in GRID_INDEX_BITS its position in the chunk.
-SIM_INLINE void grid_load_bucket(const GridLayout& layout, const GridBuild& b, const GridChunk& chunk, int first,
-                                 const GridOrder& memory, int (&packed)[GRID_ROWS]) {
+// The last of the heads before a word of them.
+SIM_INLINE int grid_head_before(const unsigned* heads, int word) {
+    const int lane = int(threadIdx.x % 32);
+    int head = 0;
+    SIM_ROLLED for (int from = word - 32; from > -32; from -= 32) {
+        const unsigned bits = from + lane >= 0 ? heads[from + lane] : 0;
+        const unsigned some = __ballot_sync(0xffffffffu, bits != 0);
+        if (some == 0) continue;
+        const int last = 31 - __clz(int(some));
+        head = 32 * (from + last) + 31 - __clz(int(__shfl_sync(0xffffffffu, bits, last)));
+        break;
+    }
+    return head;
+}
+
+// Where the points of this lane are in b.moved.
+SIM_INLINE void grid_sources(const GridChunk& chunk, const GridOrder& memory, int (&source)[GRID_ROWS]) {
+    const unsigned* heads = memory.heads();
+    const unsigned lane = threadIdx.x % 32u, upto = (2u << lane) - 1u;
+    const int word = (chunk.first - int(lane)) / 32;
+    int head = grid_head_before(heads, word);
+    GRID_LOOP(h) source[h] = int(heads[word + h]);
+    GRID_LOOP(h) {
+        const unsigned bits = unsigned(source[h]);
+        const int last = 32 * (word + h) + 31;
+        source[h] = bits & upto ? last - __clz(int(bits & upto)) : head;
+        head = bits ? last - __clz(int(bits)) : head;
+    }
+    GRID_LOOP(h) source[h] = memory.shifts()[source[h]];  // beyond the chunk: of any head
+    GRID_LOOP(h) source[h] += chunk.position(h);
+}
+
+// A warp's share of the points that multiprocessors most likely take next: the buckets of a whole round of them lie
+// side by side in each chunk.
+struct GridAsk {
+    int from, to;
+
+    SIM_INLINE GridAsk(const GridBuild& b, const GridTable& table, int slot) : from(0), to(0) {
+        int processors;
+        asm("mov.u32 %0, %%nsmid;" : "=r"(processors));
+        const int first = (slot / processors + 1) * processors;
+        const int last = first + processors < b.buckets ? first + processors : b.buckets;
+        const int chunk = slot % processors + processors * int(threadIdx.x / 32);
+        if (first >= b.buckets || chunk >= table.chunks) return;
+        from = table.begin(chunk) + table.start(chunk, first);
+        to = table.begin(chunk) + table.start(chunk, last);
+    }
+
+    SIM_INLINE void operator()(const GridBuild& b) const {
+        constexpr int LINE = 128 / sizeof(GridPoint);
+        SIM_ROLLED for (int i = from + LINE * int(threadIdx.x % 32); i < to;
+                        i += LINE * 32) asm volatile("prefetch.global.L2 [%0];" ::"l"(b.moved + i));
+    }
+};
+
+// Copies a point to shared memory, where grid_wait_brought() lets the lane that asked for it see it.
+SIM_INLINE void grid_bring(const GridPoint& from, GridPoint& to) {
+#if __CUDA_ARCH__ >= 800
+    const unsigned at = unsigned(__cvta_generic_to_shared(&to));
+#pragma unroll
+    for (unsigned k = 0; k < sizeof(GridPoint); k += 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at + k), "l"((const char*)&from + k) : "memory");
+#else
+    to = from;
+#endif
+}
+
+SIM_INLINE void grid_wait_brought() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
+// Asks for the points of a chunk of a bucket, whose runs are in memory.heads() and shifts().
+SIM_INLINE void grid_bring_bucket(const GridBuild& b, const GridChunk& known, const GridOrder& memory) {
+    int source[GRID_ROWS];
+    grid_sources(known, memory, source);
+    const GridChunk chunk = known.anew();
+    GRID_LOOP(h) {
+        if (chunk.has(h)) grid_bring(b.moved[source[h]], memory.points[chunk.position(h)]);
+    }
+}
+
+// Waits for them; packed[h] becomes the place of row h in the table, from the bucket's first on, and behind it in
+// GRID_INDEX_BITS its position in the chunk.
+SIM_INLINE void grid_load_bucket(Lanes& lanes, const GridLayout& layout, const GridBuild& b, const GridChunk& known,
+                                 int first, const GridOrder& memory, int (&packed)[GRID_ROWS]) {
     const GridLayout g = layout;
-    const GridPoint* moved = b.moved + chunk.begin + chunk.first;
-    GridPoint p[GRID_ROWS];
-    GRID_LOOP(h) {
-        p[h] = {real(0), real(0), real(0), 0};
-        if (chunk.has(h)) p[h] = moved[32 * h];
-    }
-    GRID_LOOP(h) {
-        if (chunk.has(h)) memory.points[chunk.position(h)] = p[h];
-    }
+    grid_wait_brought();
+    lanes.sync();
+    const GridChunk chunk = known.anew();
     GRID_LOOP(h) packed[h] = 0;
     if (b.groups) {
-        GRID_LOOP(h) packed[h] = chunk.has(h) ? b.groups[p[h].index] : 0;
+        GRID_LOOP(h) packed[h] = chunk.has(h) ? b.groups[memory.points[chunk.position(h)].index] : 0;
     }
     GRID_LOOP(h) {
-        const int place = grid_point_place(g, {p[h].x, p[h].y, p[h].z}, packed[h]) - first;
-        packed[h] = chunk.has(h) ? place << GRID_INDEX_BITS | chunk.position(h) : 0;
+        if (!chunk.has(h)) continue;
+        const GridPoint& p = memory.points[chunk.position(h)];
+        const int place = grid_point_place(g, {p.x, p.y, p.z}, packed[h]) - first;
+        packed[h] = place << GRID_INDEX_BITS | chunk.position(h);
     }
 }
 
@@ -356,6 +494,7 @@ template <class Target>
 SIM_INLINE void grid_write_points(Lanes& lanes, const GridBuild& b, const GridChunk& known, const GridOrder& memory,
                                   int begin, Target target) {
     const GridChunk chunk = known.anew();
+    asm volatile("" : "+r"(begin));  // else the addresses below are kept from where `begin` is known on
     GridPoint p[GRID_ROWS];
     GRID_LOOP(h) {
         p[h] = {real(0), real(0), real(0), 0};
@@ -409,39 +548,62 @@ SIM_INLINE void grid_clear(Lanes& lanes, int* numbers, int count) {
 }
 
 // A bucket of several chunks, read twice.
-SIM_INLINE void grid_order_parts(Lanes& lanes, const GridLayout& g, const GridBuild& b, int begin, int end, int rows,
-                                 int first, int places, const GridOrder& memory) {
+SIM_INLINE void grid_order_parts(Lanes& lanes, const GridLayout& g, const GridBuild& b, const GridTable& table,
+                                 int bucket, int begin, int size, int rows, int first, int places,
+                                 const GridOrder& memory) {
     int packed[GRID_ROWS];
+    GridCursor cursor = {0, 0};
     grid_clear(lanes, memory.next, places);
-    SIM_ROLLED for (int at = begin; at < end; at += rows * SIM_LANES) {
-        const GridChunk chunk(at, end, rows);
-        grid_load_bucket(g, b, chunk, first, memory, packed);
+    SIM_ROLLED for (int at = 0; at < size; at += rows * SIM_LANES) {
+        const GridChunk chunk(at, size, rows);
+        grid_find_runs(lanes, table, bucket, at, chunk.size, cursor, memory);
+        grid_bring_bucket(b, chunk, memory);
+        grid_load_bucket(lanes, g, b, chunk, first, memory, packed);
         grid_count_places(chunk, packed, memory.next);
         lanes.sync();
     }
     grid_starts(lanes, b, begin, first, places, memory.next);
-    SIM_ROLLED for (int at = begin; at < end; at += rows * SIM_LANES) {
-        const GridChunk chunk(at, end, rows);
-        grid_load_bucket(g, b, chunk, first, memory, packed);
+    cursor = {0, 0};
+    SIM_ROLLED for (int at = 0; at < size; at += rows * SIM_LANES) {
+        const GridChunk chunk(at, size, rows);
+        grid_find_runs(lanes, table, bucket, at, chunk.size, cursor, memory);
+        grid_bring_bucket(b, chunk, memory);
+        grid_load_bucket(lanes, g, b, chunk, first, memory, packed);
         grid_chunk_order(lanes, chunk, packed, places, b.digit_bits, memory, [](int, int) {});
         grid_write_part(lanes, g, b, chunk, memory, begin, first);
     }
 }
 
+// Points of this lane's share of the buckets before one.
+SIM_INLINE int grid_points_before(Lanes& lanes, const GridBuild& b, int bucket) {
+    int total[GRID_RUNS], sum = 0;
+    GRID_LOOP_TO(k, GRID_RUNS) {
+        const int i = k * SIM_LANES + lanes.lane();
+        total[k] = i < bucket ? b.totals[i] : 0;
+    }
+    GRID_LOOP_TO(k, GRID_RUNS) sum += total[k];
+    return sum;
+}
+
 SIM_INLINE void grid_order_bucket(Lanes& lanes, const GridLayout& g, const GridBuild& b, int slot, int rows, int first,
                                   int places, char* scratch) {
     const GridOrder memory(scratch, rows, places);
-    const int begin = b.bucket_start[slot], end = b.bucket_start[slot + 1];
-    const int after = grid_bucket_after(b, slot);
-    const int after_begin = b.bucket_start[after], after_end = b.bucket_start[after + 1];
-    if (end - begin > rows * SIM_LANES) {
-        grid_order_parts(lanes, g, b, begin, end, rows, first, places, memory);
+    const GridTable table(b);
+    const int size = b.totals[slot], share = grid_points_before(lanes, b, slot);
+    const GridAsk ask(b, table, slot);
+    if (size > rows * SIM_LANES) {
+        const int begin = lanes.scan(SIM_LANES, [&](int) { return share; }, [](int, int) {});
+        grid_order_parts(lanes, g, b, table, slot, begin, size, rows, first, places, memory);
         return;
     }
-    const GridChunk chunk(begin, end, rows);
+    const GridChunk chunk(0, size, rows);
     int packed[GRID_ROWS];
-    grid_load_bucket(g, b, chunk, first, memory, packed);
-    if (after > slot) grid_ask(b.moved + after_begin, b.moved + after_end);
+    GridCursor cursor = {0, 0};
+    grid_find_runs(lanes, table, slot, 0, size, cursor, memory);
+    const int begin = lanes.scan(SIM_LANES, [&](int) { return share; }, [](int, int) {});
+    grid_bring_bucket(b, chunk, memory);
+    ask(b);
+    grid_load_bucket(lanes, g, b, chunk, first, memory, packed);
     if (places > 1 << b.digit_bits) {
         grid_clear(lanes, memory.next, places);
         grid_count_places(chunk, packed, memory.next);

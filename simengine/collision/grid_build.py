@@ -32,13 +32,15 @@ class Sizes:
     """How the work is cut. No answer depends on it; the order of points beyond 2**bits does on ``bits``.
 
     ``bits``: the table has 2**bits places at most; ``buckets``: parts of it; ``tiles``: of the points, and
-    ``extent_tiles`` where their extents are found; ``rows``: of 32 points that a warp holds on a GPU, which makes
+    ``extent_tiles`` where their extents are found; ``scatter_groups`` take the
+    tiles by turns; ``rows``: of 32 points that a warp holds on a GPU, which makes
     ``BLOCK * rows`` points a chunk of a block; ``digit_bits``: of a place that a block sorts by in one pass.
     """
 
     bits: int
     buckets: int
     tiles: int
+    scatter_groups: int
     extent_tiles: int
     rows: int
     digit_bits: int
@@ -54,7 +56,7 @@ class Sizes:
         if not on_gpu:
             return {"count": count, "scatter": count + 4 * LANES, "order": 4 * (self.bucket_places + LANES)}
         chunk, places = BLOCK * self.rows, self.bucket_places
-        scatter = chunk * (POINT_BYTES[dtype] + 2) + 8 * self.buckets + 2 * WARPS * (self.buckets + 3)
+        scatter = chunk * POINT_BYTES[dtype] + 2 * WARPS * (self.buckets + 3)
         digits = min(places, 1 << self.digit_bits)
         work = max(2 * WARPS * (digits + 3), 2 * chunk + max(4 * chunk, 2 * chunk + 2 * places))
         order = chunk * POINT_BYTES[dtype] + 4 * (places + 1) + work
@@ -68,7 +70,7 @@ DIGIT_BITS = 11
 def sizes_on_cpu(n: int, bits: int) -> Sizes:
     """Tiles and buckets that fit into a core's caches."""
     buckets, tiles, extent_tiles = min(2048, max(1, n // 4096)), min(64, -(-n // 16384)), min(1024, -(-n // 1024))
-    return Sizes(bits, buckets, tiles, extent_tiles, rows=1, digit_bits=0)
+    return Sizes(bits, buckets, tiles, tiles, extent_tiles, rows=1, digit_bits=0)
 
 
 def sizes_on_gpu(n: int, bits: int, dtype, limits: dict) -> Sizes:
@@ -77,7 +79,7 @@ def sizes_on_gpu(n: int, bits: int, dtype, limits: dict) -> Sizes:
     digit_bits = DIGIT_BITS if shared >= 230_000 else DIGIT_BITS - 1 if shared >= 90_000 else DIGIT_BITS - 2
     most_buckets, most_places = 1 << digit_bits, 4 << digit_bits
     counts = 2 * WARPS * (most_buckets + 3)
-    scatter_rows = (shared - 8 * most_buckets - counts) // (BLOCK * (POINT_BYTES[dtype] + 2))
+    scatter_rows = (shared - counts) // (BLOCK * POINT_BYTES[dtype])
     order_rows = min(  # whichever of the two `work` of `scratch` is
         (shared - 4 * most_places - 4 - counts) // (BLOCK * POINT_BYTES[dtype]),
         (shared - 6 * most_places - 4) // (BLOCK * (POINT_BYTES[dtype] + 6)),
@@ -91,9 +93,9 @@ def sizes_on_gpu(n: int, bits: int, dtype, limits: dict) -> Sizes:
 
     buckets = min(most_buckets, processors * rounds(chunk * 15 // 16), max(1, n // 64))
     buckets = max(buckets, -(-(1 << bits) // most_places))
-    tiles = min(processors * min(2, rounds(chunk)), -(-n // BLOCK))
+    tiles = min(processors * rounds(chunk), -(-n // BLOCK))
     extent_tiles = min(EXTENT_TILES_OF_ONE * processors, -(-n // BLOCK))
-    return Sizes(bits, buckets, tiles, extent_tiles, rows, digit_bits)
+    return Sizes(bits, buckets, tiles, min(tiles, processors), extent_tiles, rows, digit_bits)
 
 
 class GridBuild:
@@ -113,12 +115,15 @@ class GridBuild:
         self.starts = device.zeros((1 << sizes.bits) + 1, np.int32)
         self.order, self.sorted = device.empty(n, np.int32), device.empty((3, n), dtype)
         self.sorted_group = None if groups is None else device.empty(n, np.int32)
+        # a row of the table: a word for each bucket, or where the runs of a tile begin, 16 bits each, whole 8 bytes
+        row_words = 2 * -(-sizes.buckets // 4) if on_gpu else sizes.buckets
         values = {
             "groups_of_lanes": 1,
             "parts": -(-sizes.buckets // COLUMNS),
             "count": n,
             "extent_tiles": sizes.extent_tiles,
             "tiles": sizes.tiles,
+            "scatter_groups": sizes.scatter_groups,
             "buckets": sizes.buckets,
             "rows": sizes.rows,
             "digit_bits": sizes.digit_bits,
@@ -131,7 +136,8 @@ class GridBuild:
             "bad": device.empty(sizes.extent_tiles, np.int32),
             "first_bad": self.first_bad,
             "layout": self.layout,
-            "table": device.empty((sizes.tiles, sizes.buckets), np.int32),
+            "row_words": row_words,
+            "table": device.empty((sizes.tiles, row_words), np.int32),
             "totals": device.empty(sizes.buckets, np.int32),
             "bucket_start": device.empty(sizes.buckets + 1, np.int32),
             "moved": device.empty(n * POINT_BYTES[dtype], np.uint8),
@@ -151,9 +157,11 @@ class GridBuild:
         scratch = sizes.scratch(dtype, on_gpu)
         extents = launch("grid_tile_extents", sizes.extent_tiles, 0)
         layout = launch("grid_layout", 1, 0)
-        count = launch("grid_count", sizes.tiles, scratch["count"])
-        total = launch("grid_sum", values["parts"], 4 * COLUMNS * PARTS)
-        scatter = launch("grid_scatter", sizes.tiles, scratch["scatter"])
+        scatter = launch("grid_scatter", sizes.scatter_groups, scratch["scatter"])
         order = launch("grid_order", sizes.buckets, scratch["order"])
-        self.launches = [extents, layout, count, total, scatter, order]
-        self.reading = [extents, count, scatter]
+        counting = []
+        if not on_gpu:
+            count = launch("grid_count", sizes.tiles, scratch["count"])
+            counting = [count, launch("grid_sum", values["parts"], 4 * COLUMNS * PARTS)]
+        self.launches = [extents, layout, *counting, scatter, order]
+        self.reading = [extents, *counting[:1], scatter]

@@ -71,8 +71,8 @@ def test_a_part_of_the_damaged_files_is_still_read(kind, tmp_path):
     """Damage that no reader gets past its first line would try nothing."""
     prepare(tmp_path)
     random, known = Random(0), seeds.of(kind)
-    tried = [attempt(kind, *drawn(random, kind, known), tmp_path) for _ in range(40)]
-    assert 2 <= sum(tried) < 40
+    tried = [attempt(kind, *drawn(random, kind, known), tmp_path) for _ in range(80)]
+    assert 2 <= sum(tried) < 80
 
 
 @pytest.mark.slow

@@ -187,7 +187,7 @@ def test_meshes_are_written_exactly_and_once(tmp_path):
     rng, builder = np.random.default_rng(0), sim.ModelBuilder()
     body = builder.add_body(mass=1.0, inertia=(1, 1, 1), label="b")
     builder.add_joint_fixed(-1, body)
-    points, faces = rng.normal(size=(4, 3)), [(0, 2, 1), (0, 1, 3), (1, 2, 3), (0, 3, 2)]
+    points, faces = rng.normal(size=(4, 3)), [(0, 1, 2), (0, 3, 1), (1, 3, 2), (0, 2, 3)]
     builder.add_shape_mesh(body, (points, faces), density=0.0, label="b/one")
     builder.add_shape_mesh(body, (points, faces), scale=(1, 2, 3), density=0.0, label="b/two")
     report = sim.export_urdf(builder, tmp_path / "out.urdf")
