@@ -1,7 +1,7 @@
 """Kernels on small cases, to be run under a checker of memory and races such as compute-sanitizer.
 
 compute-sanitizer --tool memcheck python -m tests.kernels.small_cases cuda:0
-compute-sanitizer --tool racecheck python -m tests.kernels.small_cases cuda:0 --lanes 8
+compute-sanitizer --tool racecheck python -m tests.kernels.small_cases cuda:0 --lanes 8 --only "steps float32"
 
 Prints what ran and a sum of what came out, which is the same on every device.
 """
@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import argparse
 import zlib
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -121,18 +123,30 @@ def checksum(arrays: list) -> str:
     return f"{total:08x}"
 
 
+def cases(device, lanes: int) -> dict[str, Callable[[], list]]:
+    """All of them by name."""
+    named = {"sorts": partial(sorts, device), "queries": partial(queries, device)}
+    for precision in ("float32", "float64"):
+        for broad_phase in ("pairs", "bvh", "dense"):
+            named[f"collision {precision} {broad_phase}"] = partial(collision, device, precision, broad_phase)
+        named[f"steps {precision}"] = partial(steps, device, precision, lanes)
+    return named
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("device")
     parser.add_argument("--lanes", type=int, default=32)
+    parser.add_argument(
+        "--only", default="", help="those whose name has this: under a checker each compiles for minutes"
+    )
     options = parser.parse_args()
-    device = sim.get_device(options.device)
-    print("sorts", checksum(sorts(device)))
-    print("queries", checksum(queries(device)))
-    for precision in ("float32", "float64"):
-        for broad_phase in ("pairs", "bvh", "dense"):
-            print("collision", precision, broad_phase, checksum(collision(device, precision, broad_phase)))
-        print("steps", precision, checksum(steps(device, precision, options.lanes)))
+    named = cases(sim.get_device(options.device), options.lanes)
+    chosen = [name for name in named if options.only in name]
+    if not chosen:
+        parser.error(f"--only {options.only}: none of {', '.join(named)}")
+    for name in chosen:
+        print(name, checksum(named[name]()), flush=True)
 
 
 if __name__ == "__main__":
