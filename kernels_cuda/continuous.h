@@ -74,7 +74,7 @@ struct NoMotions {
 SIM_INLINE real sum_of_absolutes(vec3 v) { return absolute(v.x) + absolute(v.y) + absolute(v.z); }
 
 // May the shape be the faster one of a pair that is to be followed? Sizes by sums of absolutes, which are no smaller
-// than lengths, and a little more, for round-off. Next to a distance field any shape may (known_depth).
+// than lengths, and a little more, for round-off. A field always may, so that its pairs are looked at (known_depth).
 SIM_INLINE bool may_be_fast(const ModelView& model, int shape, vec3 origin, const BodyMotion& m, real dt) {
     const real arm = sum_of_absolutes(origin - m.centre) + model.shape_radius[shape];
     const real speed = multiply_add(sum_of_absolutes(m.angular), arm, sum_of_absolutes(m.linear));

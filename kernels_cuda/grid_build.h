@@ -29,7 +29,7 @@ struct GridBuild {
     int digit_bits;     // of a place that a pass over a bucket sorts by, at most
     int* table;         // (tiles, buckets) how many points of a tile; then of the tiles before (on a GPU: GridTable)
     int* totals;        // (buckets)
-    int* bucket_start;  // (buckets + 1)
+    int* bucket_start;  // (buckets + 1) of the CPU's scheme alone
     GridPoint* moved;   // (n) by buckets
     int* starts;
     int* order;

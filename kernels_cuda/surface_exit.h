@@ -330,9 +330,9 @@ struct ExitSearch {
         const int vertex = mesh_corner(s.surface, from, from_corner);
         for (int i = 0; i < SEEN_VERTICES && i < count; ++i)
             if (seen[i] == vertex) return convex >> i & 1u;
-        int t = from, corner = from_corner;  // of the fan's first triangle, whichever leads here
+        int t = from, corner = from_corner;  // of the fan's first triangle that has area, whichever leads here
         visit_around(s.surface, from, from_corner, [&](int around, int at) {
-            if (around < t) t = around, corner = at;
+            if (around < t && !is_zero(load_triangle(s.surface, around, s.origin).normal)) t = around, corner = at;
             return true;
         });
         const Triangle triangle = load_triangle(s.surface, t, s.origin);
@@ -399,9 +399,9 @@ struct ExitBatch {
     }
 
     SIM_FUNCTION void take(real d, int t) {
-        int k = count;
-        if (count < EXIT_BATCH) ++count;
-        else if (!is_before(d, t, depth[--k], triangle[k])) return;
+        constexpr int LAST = EXIT_BATCH - 1;
+        if (count == EXIT_BATCH && !is_before(d, t, depth[LAST], triangle[LAST])) return;
+        int k = count < EXIT_BATCH ? count++ : LAST;
         for (; k > 0 && is_before(d, t, depth[k - 1], triangle[k - 1]); --k) {
             depth[k] = depth[k - 1];
             triangle[k] = triangle[k - 1];

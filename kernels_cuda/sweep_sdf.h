@@ -27,16 +27,13 @@ SIM_STAGE void least_on_way(const MovingField& m, const Transform& pose0, const 
                     SWEEP_SEARCH, best);
 }
 
-// When the shapes touch, negative: not within the step; and along which way they push each other then, from the first
-// to the second.
 struct FieldTouch {
-    real time;
-    vec3 normal;
+    real time;    // s, when the shapes touch; negative: not within the step
+    vec3 normal;  // along which they push each other then, from the first to the second
 };
 
-// A field is not convex: all that is certain of the time until
-// then is the way through what it says is free, at the speed of the two bodies and their turning. What touches at the
-// start counts only if it goes on into the solid.
+// A field is not convex: all that is certain of the time until it touches is the way through what it says is free, at
+// the speed of the two bodies and their turning. What touches at the start counts only if it goes on into the solid.
 SIM_STAGE FieldTouch first_touch(const MovingField& m, const PairSweep& sweep) {
     const ModelView& model = m.model;
     real steep = steepest(field_shape(model, m.shape1));

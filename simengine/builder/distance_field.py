@@ -242,7 +242,7 @@ def _as_sdf(sdf, voxel: float | None, what: str) -> SDF:
     if not mesh.is_closed:
         reason = f"its mesh bounds no solid: {mesh.open_edge_count} edges have no partner that runs the other way"
         mend = "Close it, use its convex hull (add_shape_convex_hull), or give a field made by SDF.from_mesh, which is"
-        raise ModelError(f"{reason}. {mend} inside where the winding number is above 1/2", element=what)
+        raise ModelError(f"{reason}. {mend} inside where the winding number is beyond 1/2 either way", element=what)
     field = SDF.from_mesh(mesh, voxel)
     thinnest = 0.5 * float(np.ptp(to_host(mesh.vertices), axis=0).min())
     if field.voxel * (1 - 1e-6) > thinnest > 0:  # but for the round-off of float32

@@ -33,8 +33,8 @@ class Sizes:
 
     ``bits``: the table has 2**bits places at most; ``buckets``: parts of it; ``tiles``: of the points, and
     ``extent_tiles`` where their extents are found; ``scatter_groups`` take the
-    tiles by turns; ``rows``: of 32 points that a warp holds on a GPU, which makes
-    ``BLOCK * rows`` points a chunk of a block; ``digit_bits``: of a place that a block sorts by in one pass.
+    tiles by turns, on the CPU one each; ``rows``: of 32 points that a warp holds on a GPU, which makes ``BLOCK * rows``
+    points a chunk of a block; ``digit_bits``: of a place that a block sorts by in one pass.
     """
 
     bits: int

@@ -115,8 +115,8 @@ class Mesh:
     def refit(self, vertices, velocities=None) -> None:
         """Move the vertices (v, 3), keeping faces and the tree's shape; may be captured.
 
-        Vertices of a capture are of the mesh's dtype or float64. The center stays: where a mesh moves far from it, make
-        a new one.
+        Vertices of a capture are of the mesh's dtype or float64. The center stays, and so does what tells the sides
+        (``closest_point``): where a mesh moves far from there, is mirrored or pressed flat, make a new one.
         """
         self._move(vertices)
         self._trees.refit()
@@ -307,6 +307,7 @@ class Mesh:
     @cached_property
     def is_wound_inwards(self) -> bool:
         """Whether it is closed and its faces, as a whole, run clockwise seen from outside, when first asked."""
+        modes.refuse_while_capturing("the sides of a mesh were found")
         return self.is_closed and is_wound_inwards(_host(self._vertices), _host(self.faces))
 
     @cached_property
@@ -321,6 +322,7 @@ class Mesh:
     def _has_sides(self) -> bool:
         """Whether it is closed, two triangles meet at each edge, and none is flat up to the round-off of its vertices:
         normals tell the side."""
+        modes.refuse_while_capturing("the sides of a mesh were found")
         if not self.is_closed or not len(self.faces):
             return self.is_closed
         if self._edges.most > 2:

@@ -171,7 +171,8 @@ class SDF:
 
         ``margin``: of the grid round the mesh's bounds, by default 4 voxels. ``sparse``: hold nodes only of blocks near
         the surface. ``sign``: as in ``Mesh.closest_point``; for a mesh with holes "winding" says inside where the
-        winding number is above 1/2. Raises ModelError for an empty mesh, CapacityError where the grid is too large.
+        winding number is beyond 1/2 either way. Raises ModelError for an empty mesh, CapacityError where the grid is
+        too large.
         """
         if not isinstance(mesh, Mesh):
             raise ModelError(f"SDF.from_mesh wants a sim.collision.Mesh, got {type(mesh).__name__}")

@@ -40,6 +40,8 @@ FLAGS = (
     "-pthread",
     "-Wdouble-promotion",
     "-Werror=double-promotion",
+    "-Wsequence-point",
+    "-Werror=sequence-point",
 )
 
 WARNINGS = ("-Wall", "-Werror")

@@ -65,6 +65,17 @@ def test_a_float_that_becomes_a_double_is_an_error():
         Kernel(text, "f").compile()
 
 
+@pytest.mark.parametrize("compiler", ["g++", "ziglang"])
+def test_what_compilers_may_order_as_they_like_is_an_error(compiler, monkeypatch):
+    monkeypatch.setenv("CXX", compiler if compiler == "g++" else f"{sys.executable} -m ziglang c++")
+    text = (
+        "SIM_INLINE int sum(int a, int b) { return a + b; }\n"
+        'extern "C" __global__ void f(int n, int* x) { for_each(i, n) { int k = i; x[i] = sum(--k, k); } }\n'
+    )
+    with pytest.raises(KernelCompileError, match="undefined|unsequenced"):
+        Kernel(f"// {compiler}\n{text}", "f").compile()
+
+
 def test_products_and_sums_are_not_contracted():
     text = (
         'extern "C" __global__ void f(int n, const double* a, double* out) '
