@@ -188,6 +188,26 @@ def test_boxes_about_a_tip_of_many_facets_are_as_deep_as_in_its_solid(facets, ki
         assert found[i] == pytest.approx(expected, abs=1e-6 if precision == "float64" else 1e-4)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_ball_in_a_flat_face_of_many_triangles_is_as_deep_as_in_its_plane(seed, precision):
+    """All are as deep behind their plane, many boxes meet the ball, and few triangles, whatever their numbers."""
+    random, facets, radius = np.random.default_rng(seed), 100, 0.01
+    post = pillar(facets, "blunt")
+    vertices = np.array(post.vertices)
+    vertices[:facets, 2] = 0.0  # the top is flat
+    mesh = Mesh(vertices, random.permutation(np.array(post.triangles)))
+    places = np.column_stack([random.uniform(-0.6, 0.6, (24, 2)), random.uniform(0.5 * radius, radius, 24)])
+    builder = sim.ModelBuilder()
+    builder.add_shape_mesh(-1, mesh)
+    for place in places:
+        builder.add_shape_sphere(builder.add_body(xform=sim.transform(place)), radius)
+    model = builder.finalize(device="cpu", precision=precision)
+    found = shape_distance(model, model.state(), [[0, i + 1] for i in range(len(places))])
+    tolerance = 1e-9 if precision == "float64" else 1e-6
+    assert np.max(np.abs(np.asarray(found.distance) - (places[:, 2] - radius))) < tolerance
+    assert np.max(np.abs(np.asarray(found.normal) - [0, 0, 1])) < 1e-5
+
+
 def test_a_triangle_without_area_at_an_ellipsoid_on_an_edge_gives_no_normal(precision):
     """A round one as good as touches the edge of a sheet, beside which three corners lie on a line."""
     gap = 1e-10 if precision == "float64" else 2.0**-22
