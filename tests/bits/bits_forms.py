@@ -35,12 +35,6 @@ CASES = [
 ]
 """Parameters (scene, precision, steps): a few short runs always, all scenes for 2,000 steps under the marker slow."""
 
-SIDE_BY_SIDE = [
-    *(pytest.param([(scene, p)], QUICK_STEPS, id=f"{scene}-{p}") for scene in QUICK_SCENES for p in PRECISIONS),
-    pytest.param([(s, p) for s in scenes.SCENES for p in PRECISIONS], STEPS, id="all-long", marks=pytest.mark.slow),
-]
-"""The same as parameters (list of (scene, precision), steps): on a GPU long runs take no longer side by side."""
-
 
 def start(scene: str, precision: str, worlds: int = WORLDS, device="cpu", **options) -> same_bits.Run:
     """A run of a scene at its first step, of the general kernels; skipped where the robot's file is not there."""
