@@ -40,7 +40,7 @@ def number(value, what: str, lowest: float = -math.inf, positive: bool = False, 
 
 def each(value, count: int, what: str, infinite: bool = False) -> tuple[float, ...]:
     """``count`` floats from as many numbers, or from one number that holds for all."""
-    if not hasattr(value, "__len__"):
+    if not hasattr(value, "__len__") or getattr(value, "ndim", 1) == 0:
         value = (value,) * count
     return numbers(value, count, what, infinite)
 

@@ -48,6 +48,6 @@ def test_whole_numbers_have_the_bounds_that_are_asked_for():
 
 
 def test_one_number_holds_for_all():
-    assert values.each(2, 3, "scale") == (2.0, 2.0, 2.0)
+    assert values.each(2, 3, "scale") == values.each(np.array(2.0), 3, "scale") == (2.0, 2.0, 2.0)
     with pytest.raises(ModelError, match="scale: has 2 numbers; it must have 3"):
         values.each((1, 2), 3, "scale")
