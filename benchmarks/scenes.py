@@ -47,7 +47,7 @@ class Scene:
 
 
 # A world of each has 8 contacts on average or more (same_bits.py --contacts prints them). Alone the pendulum and the
-# cart-pole can have 2 and 4, the arm about 4, Talos, whose meshes collide with nothing yet, 8 with both soles flat.
+# cart-pole can have 2 and 4, the arm about 4, Talos, whose meshes meet nothing within a step, 8 with both soles flat.
 SCENES = {
     "free_bodies_and_chain": Scene(None, True, 0.0, 0.0, 0.5, 2.0),
     "pile": Scene(None, True, 0.0, 0.0, 0.5, 2.0, 8),  # more than 32 contacts and 64 dofs

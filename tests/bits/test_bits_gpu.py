@@ -18,11 +18,11 @@ def runs(scene: str, precision: str, forms: dict[str, dict]) -> dict[str, same_b
     return {name: start(scene, precision, **{"device": GPU, **options}) for name, options in forms.items()}
 
 
-def differing(found: dict[str, same_bits.Run], scene: str, precision: str, steps: int) -> list[str]:
-    """The forms in which a world, each by its number, does not end as on the CPU."""
+def differing(found: dict[str, same_bits.Run], scene: str, precision: str, steps: int, **options) -> list[str]:
+    """The forms in which a world, each by its number, does not end as on the CPU with ``options`` of a reference."""
     hashes = {name: tuple(run.hashes()) for name, run in found.items()}
     assert all(len(hashes[name]) == run.model.world_count for name, run in found.items())
-    expected = reference(scene, precision, steps, CROWD)
+    expected = reference(scene, precision, steps, CROWD, **options)
     return [name for name, ends in hashes.items() if ends[:CROWD] != expected[: len(ends)]]
 
 
@@ -48,12 +48,12 @@ def test_the_specialised_kernel(scene, precision, steps):
 
 
 @every_case
-def test_memory_of_the_group_holds_anything_at_the_start(scene, precision, steps):
-    forms = {"contacts found inside": {"lanes": 32}, "contacts found before": {"lanes": 32, "collide": True}}
+@pytest.mark.parametrize("collide", [False, True], ids=["found inside", "found before"])
+def test_memory_of_the_group_holds_anything_at_the_start(scene, precision, steps, collide):
     with poisoned_scratch():
-        found = runs(scene, precision, forms)
+        found = runs(scene, precision, {"": {"lanes": 32, "collide": collide}})
         same_bits.step_together(list(found.values()), steps)
-        assert differing(found, scene, precision, steps) == []
+        assert differing(found, scene, precision, steps, collide=collide) == []
 
 
 @every_case
