@@ -114,8 +114,11 @@ VARIANTS = {
         ),
     ),
     "no domain test": Variant(
-        "reciprocal and root without the test of their domain",
-        _numeric((RECIPROCAL, "    return reciprocal_inside_domain(x);"), (ROOT, "    return root_inside_domain(x);")),
+        "reciprocal and root without the test of their domain, but for the root of 0",
+        _numeric(
+            (RECIPROCAL, "    return reciprocal_inside_domain(x);"),
+            (ROOT, "    return x > 0.0f ? root_inside_domain(x) : x;"),
+        ),
     ),
     "approximate division and root": Variant(
         "the hardware's estimates, no Newton step",
