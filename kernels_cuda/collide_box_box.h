@@ -108,9 +108,8 @@ SIM_FUNCTION FacePair face_pair(const BoxPair& s, const BoxAxis& axis) {
     f.half_y = own_h[k2];
     f.middle = multiply_add(own_h[k], f.z, f.flipped ? s.offset : zero_vec3());
 
-    const vec3 along = other * f.z, size = absolute(along);
-    int m = size.y > size.x ? 1 : 0;
-    m = size.z > size[m] ? 2 : m;
+    const vec3 along = other * f.z;
+    const int m = longest_axis(along);
     const int m1 = (m + 1) % 3, m2 = (m + 2) % 3;
     const vec3 to_face = (along[m] > 0 ? -other_h[m] : other_h[m]) * other[m];
     const vec3 face = to_face + (f.flipped ? zero_vec3() : s.offset) - f.middle;

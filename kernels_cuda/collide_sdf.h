@@ -65,17 +65,10 @@ struct FlatPlaces {
         }
     }
 
-    SIM_FUNCTION static int bin_of(vec3 n) {
-        const vec3 size = absolute(n);
-        int k = size.y > size.x ? 1 : 0;
-        k = size.z > size[k] ? 2 : k;
-        return 2 * k + (n[k] < 0);
-    }
-
     // `own`: the normal in the frame of the reduction. Of places that are equally flat, but for round-off, the one with
     // the smaller number stands.
     SIM_FUNCTION void look_at(vec3 own, const SurfaceBend& b, vec3 at, int contact) {
-        const int i = bin_of(own);
+        const int i = normal_bin(own);
         const real angle = floor_of(divide(b.angle, FLAT_STEP)), known = floor_of(divide(bend[i].angle, FLAT_STEP));
         if (!(angle < known || (angle == known && contact < number[i]))) return;
         bend[i] = b;

@@ -27,11 +27,14 @@ struct ReducedContact {
 SIM_FUNCTION bool precedes(const ReducedContact& a, const ReducedContact& b) {
     if (a.number != b.number) return a.number < b.number;
     if (a.distance != b.distance) return a.distance < b.distance;
-    for (int i = 0; i < 3; ++i)
-        if (a.normal[i] != b.normal[i]) return a.normal[i] < b.normal[i];
-    for (int i = 0; i < 3; ++i)
-        if (a.point[i] != b.point[i]) return a.point[i] < b.point[i];
-    return false;
+    const int by_normal = compare(a.normal, b.normal);
+    return by_normal != 0 ? by_normal < 0 : compare(a.point, b.point) < 0;
+}
+
+// The bin of a unit normal in the reduction's frame: of the axis to which it is nearest.
+SIM_INLINE int normal_bin(vec3 n) {
+    const int k = longest_axis(n);
+    return 2 * k + (n[k] < 0);
 }
 
 // Takes contacts as a routine's `write` does, with the surface as the first body. `frame`: that of the body which
@@ -67,10 +70,7 @@ struct ContactReduction {
     SIM_FUNCTION void operator()(int number, vec3 point, vec3 normal, real distance) {
         if (!(distance < reach && distance >= -REAL_MAX && distance >= -limit)) return;
         const ReducedContact c = {point, normal, distance, time, way, number};
-        const vec3 n = inverse_rotate(frame.q, normal), size = absolute(n);
-        int k = size.y > size.x ? 1 : 0;
-        k = size.z > size[k] ? 2 : k;
-        const int bin = 2 * k + (n[k] < 0);
+        const int bin = normal_bin(inverse_rotate(frame.q, normal)), k = bin / 2;
         const vec3 p = inverse_transform_point(frame, point);
         const real u = p[(k + 1) % 3], v = p[(k + 2) % 3];
         // at 10 and 55 degrees and their right angles: along no edge or diagonal of a box or a disc's polygon, so that

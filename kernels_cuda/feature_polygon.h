@@ -65,9 +65,7 @@ SIM_FUNCTION void cone_feature(FeaturePolygon& f, const Convex& c, vec3 d) {
 }
 
 SIM_FUNCTION void box_feature(FeaturePolygon& f, vec3 h, vec3 d) {
-    const vec3 size = absolute(d);
-    int k = size.y > size.x ? 1 : 0;
-    k = size.z > size[k] ? 2 : k;
+    const int k = longest_axis(d);
     const int k1 = (k + 1) % 3, k2 = (k + 2) % 3;
     const real side = d[k] < 0 ? real(-1) : real(1);
     for (int i = 0; i < 4; ++i) {

@@ -559,12 +559,6 @@ SIM_STAGE OverlapWay way_of_crossing(const MeshOverlap& o, real radius) {
 
 // ---- as wholes -----------------------------------------------------------------------------------------------------
 
-SIM_FUNCTION bool is_less(vec3 a, vec3 b) {
-    for (int i = 0; i < 3; ++i)
-        if (a[i] != b[i]) return a[i] < b[i];
-    return false;
-}
-
 // The point of a mesh that is furthest along a direction, in the frame.
 SIM_STAGE vec3 furthest_point(const OverlapSide& s, vec3 way) {
     const ModelView& m = *s.mesh.model;
@@ -583,7 +577,7 @@ SIM_STAGE vec3 furthest_point(const OverlapSide& s, vec3 way) {
         for (int i = 0; i < 3; ++i) {
             const vec3 p = s.turn * (multiply(s.mesh.scale, raw_corner(s.mesh, t, i)) - s.origin);
             const real height = dot(way, p);
-            if (!(height > highest || (height == highest && is_less(p, best)))) continue;
+            if (!(height > highest || (height == highest && compare(p, best) < 0))) continue;
             highest = height;
             best = p;
         }
@@ -601,7 +595,7 @@ SIM_STAGE void way_by_whole_face(const MeshOverlap& o, int k, int t, const Trian
     const vec3 lowest = furthest_point(o.side[1 - k], -n);
     const real depth = dot(n, own - lowest);
     const vec3 normal = k == 0 ? n : -n;
-    if (!(depth < best.depth || (depth == best.depth && is_less(normal, best.normal)))) return;
+    if (!(depth < best.depth || (depth == best.depth && compare(normal, best.normal) < 0))) return;
     best.normal = normal;
     best.depth = best.left = depth;
     best.point = k == 0 ? multiply_add(depth, n, lowest) : lowest;

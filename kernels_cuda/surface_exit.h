@@ -54,11 +54,8 @@ struct SurfaceExit {
     // The order of ways: of equally long ones the first, whenever it is found.
     SIM_FUNCTION bool is_shorter(const SurfaceExit& b) const {
         if (depth != b.depth) return depth < b.depth;
-        for (int i = 0; i < 3; ++i)
-            if (normal[i] != b.normal[i]) return normal[i] < b.normal[i];
-        for (int i = 0; i < 3; ++i)
-            if (point[i] != b.point[i]) return point[i] < b.point[i];
-        return false;
+        const int by_normal = compare(normal, b.normal);
+        return by_normal != 0 ? by_normal < 0 : compare(point, b.point) < 0;
     }
 };
 

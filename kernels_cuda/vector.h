@@ -49,6 +49,20 @@ SIM_INLINE vec3 canonical(vec3 v) { return {canonical(v.x), canonical(v.y), cano
 SIM_INLINE bool is_zero(vec3 v) { return v.x == 0 && v.y == 0 && v.z == 0; }
 SIM_INLINE bool is_finite(vec3 v) { return is_finite(v.x) && is_finite(v.y) && is_finite(v.z); }
 
+// in lexicographic order, by x, then y, then z: below 0 where a comes first, 0 where they are equal
+SIM_INLINE int compare(vec3 a, vec3 b) {
+    for (int i = 0; i < 3; ++i)
+        if (a[i] != b[i]) return a[i] < b[i] ? -1 : 1;
+    return 0;
+}
+
+// the axis along which v is longest, of equal ones the first
+SIM_INLINE int longest_axis(vec3 v) {
+    const vec3 size = absolute(v);
+    const int k = size.y > size.x ? 1 : 0;
+    return size.z > size[k] ? 2 : k;
+}
+
 SIM_INLINE real dot(vec3 a, vec3 b) { return multiply_add(a.z, b.z, multiply_add(a.y, b.y, a.x * b.x)); }
 
 SIM_INLINE vec3 cross(vec3 a, vec3 b) {
