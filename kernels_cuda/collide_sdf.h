@@ -434,7 +434,7 @@ SIM_STAGE void collide_field_pair(const ModelView& model, int routine, int shape
     const bool first_smaller = radius0 < radius1;
     const real radius = first_smaller ? radius0 : radius1;
     Transform pose0 = a.pose, pose1 = b.pose;
-    FieldTouch touch = {-1, zero_vec3()};
+    FieldTouch touch = {-1, zero_vec3(), 0};
     if (write.sweep) touch = first_touch(MovingField{model, shape0, shape1, pose0, pose1}, *write.sweep);
     const real time = touch.time;
     if (time > 0) {
@@ -444,11 +444,11 @@ SIM_STAGE void collide_field_pair(const ModelView& model, int routine, int shape
     ContactReduction found;
     found.begin(first_smaller ? pose0 : pose1, radius, write.reach);
     if (time >= 0) {
-        found.reach = maximum(reach_at_touch(*write.sweep, time), write.reach);
+        found.reach = maximum(reach_at_touch(*write.sweep, touch), write.reach);
         found.time = maximum(time, SWEEP_START);
         found.way = time * write.sweep->speed;
     }
-    const TouchedPlace touched = {touch.normal, write.sweep ? write.sweep->margin + write.sweep->tolerance : real(0)};
+    const TouchedPlace touched = {touch.normal, touch.reach};
     collide_with_field(model, routine, shape0, pose0, shape1, pose1, a, touched, found);
     write.reach = maximum(found.reach, write.reach);
     write_reduced(found, radius, true, write);

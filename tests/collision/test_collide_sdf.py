@@ -271,10 +271,20 @@ def test_what_spins_does_not_go_through_either(kind, spin):
         assert heights(thrown(kind, speed, spin), 20, 0.005).min() > 0.005
 
 
+@pytest.mark.parametrize("axis", [(0, 0, 1), (0, 1, 0)])
+@pytest.mark.parametrize("kind", FAST)
+def test_what_turns_so_fast_that_rounds_run_out_does_not_go_through(kind, axis):
+    """Eight turns a step: 64 rounds end centimetres above the wall, further than half of what the pair is thick."""
+    model = thrown(kind, 30.0, 1e4 * np.array(axis), (-0.1, 0.01, 0.07))
+    assert len(contacts_between(model, 0.005)["feature"]) > 0
+    assert heights(model, 8, 0.005).min() > 0.005
+
+
 def test_what_passes_by_is_left_alone():
     """A ball that spins, beside a wall that it comes no nearer to than 2 cm; and one that flies past its rim."""
-    builder_speeds = [((0.0, 0.0, 0.055), 0.0, (0, 200, 300)), ((-0.36, 0.0, 0.5), 300.0, (0, 0, 0))]
-    for place, speed, spin in builder_speeds:
+    beside = (0.0, 0.0, 0.055)
+    throws = [(beside, 0.0, (0, 200, 300)), (beside, 0.0, (0, 6000, 8000)), ((-0.36, 0.0, 0.5), 300.0, (0, 0, 0))]
+    for place, speed, spin in throws:
         model = thrown("ball field", speed, spin, place)
         assert len(contacts_between(model, 0.005)["feature"]) == 0
         assert np.allclose(heights(model, 3, 0.005), place[2] - speed * 0.005 * np.arange(1, 4), atol=1e-9)
