@@ -53,27 +53,37 @@ struct TouchedPlace {
 // rims of what lies there lean, and what is soft creeps under that. Angles that differ by less than a step are equal.
 constexpr real FLAT_STEP = FLAT_ANGLE * real(0.1);
 
+SIM_INLINE real flat_steps(real angle) { return floor_of(divide(angle, FLAT_STEP)); }
+
+struct FlatPlace {
+    SurfaceBend side[2];  // of the first and the second shape; both normals from the first to the second
+    vec3 point[2];        // of their surfaces
+    int number;           // -1: there is none
+
+    SIM_INLINE const SurfaceBend& flatter() const { return side[side[1].angle < side[0].angle]; }
+    SIM_INLINE const SurfaceBend& other() const { return side[!(side[1].angle < side[0].angle)]; }
+
+    // Of places that are equally flat, but for round-off, the one with the smaller number stands.
+    SIM_FUNCTION bool precedes(const FlatPlace& b) const {
+        const real own = flat_steps(flatter().angle), known = flat_steps(b.flatter().angle);
+        if (own != known) return own < known;
+        const real own_other = flat_steps(other().angle), known_other = flat_steps(b.other().angle);
+        return own_other != known_other ? own_other < known_other : number < b.number;
+    }
+};
+
 struct FlatPlaces {
-    SurfaceBend bend[NORMAL_BINS];
-    vec3 point[NORMAL_BINS];
-    int number[NORMAL_BINS];
+    FlatPlace place[NORMAL_BINS];
 
     SIM_FUNCTION void begin() {
-        for (int i = 0; i < NORMAL_BINS; ++i) {
-            bend[i].angle = FLAT_ANGLE;
-            number[i] = -1;
-        }
+        for (int i = 0; i < NORMAL_BINS; ++i) place[i].number = -1;
     }
 
-    // `own`: the normal in the frame of the reduction. Of places that are equally flat, but for round-off, the one with
-    // the smaller number stands.
-    SIM_FUNCTION void look_at(vec3 own, const SurfaceBend& b, vec3 at, int contact) {
-        const int i = normal_bin(own);
-        const real angle = floor_of(divide(b.angle, FLAT_STEP)), known = floor_of(divide(bend[i].angle, FLAT_STEP));
-        if (!(angle < known || (angle == known && contact < number[i]))) return;
-        bend[i] = b;
-        point[i] = at;
-        number[i] = contact;
+    // `turn`: of the reduction's frame.
+    SIM_FUNCTION void look_at(quat turn, const FlatPlace& found) {
+        FlatPlace& known = place[normal_bin(inverse_rotate(turn, found.flatter().normal))];
+        if (!(found.flatter().angle < FLAT_ANGLE) || (known.number >= 0 && !found.precedes(known))) return;
+        known = found;
     }
 };
 
@@ -87,12 +97,25 @@ struct FieldContacts {
     const TouchedPlace& touched;
     FlatPlaces* flat;  // of two fields; else null
 
-    // Looks at how flat the surfaces are where they touch; `bend` in the frame of the field's shape.
-    SIM_FUNCTION void look_at(int number, vec3 x, const SurfaceBend& bend) {
+    SIM_INLINE SurfaceBend bend_in_world(const SurfaceBend& b) const {
+        return {rotate(pose.q, is_first ? b.normal : -b.normal), b.angle};
+    }
+
+    // Looks at how flat the surfaces are where they touch, in a point of the other one.
+    SIM_FUNCTION void look_at(int number, vec3 x, real value, const TouchNormal& touch) {
         if (flat == nullptr) return;
-        const vec3 n = rotate(pose.q, is_first ? bend.normal : -bend.normal);
-        const vec3 at = transform_point(pose, x + f.origin);
-        flat->look_at(inverse_rotate(found.frame.q, n), {n, bend.angle}, at, kind | number);
+        FlatPlace at;
+        at.side[!is_first] = bend_in_world(touch.field);
+        at.side[is_first] = bend_in_world(touch.surface);
+        at.point[!is_first] = transform_point(pose, multiply_add(-value, touch.field.normal, x) + f.origin);
+        at.point[is_first] = transform_point(pose, x + f.origin);
+        at.number = kind | number;
+        flat->look_at(found.frame.q, at);
+    }
+
+    // How far the field's surface turns within a voxel at a point of the world.
+    SIM_FUNCTION real bend_at(vec3 point) const {
+        return field_bend(f.grid, inverse_transform_point(pose, point) - f.origin).angle;
     }
 
     // A point of the other shape, from the first node, with the field's value and outward normal there.
@@ -225,6 +248,9 @@ SIM_FUNCTION InnerBall inner_ball(const FieldShape& f, const Transform& pose) {
 }
 
 // Takes the contacts of that ball with a surface of triangles; of the numbers of very many the last bits stay.
+// Of a pair that is followed all of them, not only those beside what it touches: they are distances of a ball, true in
+// every direction, so that what lies ahead elsewhere stops the pair where they would meet. (With the rest left out more
+// of what flies into bumps and cliffs of height fields at 60 m/s got behind their surface.)
 struct InnerContacts {
     ContactReduction& found;
     real reach;
@@ -351,7 +377,7 @@ SIM_STAGE void collide_triangle_field(FieldContacts& to, const FieldSurface& s, 
         if (!(value < to.found.reach)) continue;
         const TouchNormal touch = normal_on_surface(to.f, s, t, x, 0, 0, i);
         vec3 n = touch.normal;
-        to.look_at(FIELD_CORNER | mesh_corner(s.other, t, i), x, touch.flatter);
+        to.look_at(FIELD_CORNER | mesh_corner(s.other, t, i), x, value, touch);
         if (!pushes_back(to.f, x, value, s.is_way_back(x, triangle.normal, n), n)) continue;
         to.take(FIELD_CORNER | mesh_corner(s.other, t, i), x, value, n);
     }
@@ -388,15 +414,36 @@ SIM_STAGE void collide_surface_field(const MeshShape& other, const FieldShape* o
 // lean (cosine).
 constexpr real RIM_VOXELS = real(0.0625), RIM_COSINE = real(0.7);
 
-// Contacts of two fields on the rim of a flat place take its normal.
-SIM_STAGE void straighten_rims(real voxel, const FlatPlaces& flat, ContactReduction& found) {
+// Within a voxel of the rim of a face the grid tells too little of how deep a point is, down to nothing at the rim, so
+// that the middle of a face would carry all. What is in there, and lies in a flat face itself (to within this part of a
+// voxel), is as deep as it is behind the plane of the other's.
+constexpr real FACE_VOXELS = real(1e-3);
+
+SIM_FUNCTION void measure_to_plane(const FieldContacts& to, real voxel, const FlatPlace& place, ReducedContact& c) {
+    if (!(c.distance < 0 && flat_steps(place.other().angle) == 0)) return;
+    const int own = to.is_first;  // the shape on whose surface the contact was found
+    const vec3 x = own == 0 ? c.point : multiply_add(c.distance, c.normal, c.point), n = place.side[1 - own].normal;
+    const real off_face = dot(place.side[own].normal, x - place.point[own]);
+    if (!(absolute(off_face) < FACE_VOXELS * voxel && to.bend_at(x) > FLAT_ANGLE)) return;
+    const real distance = own == 0 ? dot(n, place.point[1] - x) : dot(n, x - place.point[0]);
+    if (!(distance < c.distance)) return;
+    c.distance = distance;
+    if (own == 1) c.point = multiply_add(-distance, place.flatter().normal, x);
+}
+
+// Contacts of two fields on the rim of a flat place take its normal. `to`, `back`: those found on the surface of the
+// first shape, and of the second.
+SIM_STAGE void straighten_rims(const FieldContacts& to, const FieldContacts& back, const FlatPlaces& flat) {
+    const real voxel = maximum(to.f.grid.voxel, back.f.grid.voxel);
     for (int i = 0; i < NORMAL_BINS * BIN_SLOTS; ++i) {
-        ReducedContact& c = found.slot[i];
-        const SurfaceBend& place = flat.bend[i / BIN_SLOTS];
-        if (c.number < 0 || flat.number[i / BIN_SLOTS] < 0) continue;
-        const real leans = dot(c.normal, place.normal), height = dot(place.normal, c.point - flat.point[i / BIN_SLOTS]);
-        const bool level = absolute(height) < RIM_VOXELS * voxel;
-        if (level && leans > RIM_COSINE) c.normal = place.normal;
+        ReducedContact& c = to.found.slot[i];
+        const FlatPlace& place = flat.place[i / BIN_SLOTS];
+        if (c.number < 0 || place.number < 0) continue;
+        const vec3 n = place.flatter().normal;
+        const bool level = absolute(dot(n, c.point - place.point[0])) < RIM_VOXELS * voxel;
+        if (!level || !(dot(c.normal, n) > RIM_COSINE)) continue;
+        measure_to_plane(c.number & FIELD_OF_FIRST ? back : to, voxel, place, c);
+        c.normal = n;
     }
 }
 
@@ -417,7 +464,7 @@ SIM_STAGE void collide_with_field(const ModelView& model, int routine, int shape
         FieldContacts back = {field_shape(model, shape0), pose0, true, FIELD_OF_FIRST, found, touched, &flat};
         collide_surface_field(first, &back.f, pose0, radius0, to, radius1, nullptr);
         collide_surface_field(surface, &to.f, pose1, radius1, back, radius0, nullptr);
-        return straighten_rims(maximum(to.f.grid.voxel, back.f.grid.voxel), flat, found);
+        return straighten_rims(to, back, flat);
     }
     collide_surface_field(first, nullptr, pose0, radius0, to, radius1, &surface);
     const InnerBall ball = inner_ball(to.f, pose1);

@@ -89,13 +89,14 @@ constexpr real OPPOSED_COSINE = real(0.5);
 // The outward normal of the field, and the flatter surface.
 struct TouchNormal {
     vec3 normal;
-    SurfaceBend flatter;  // as the field's; of infinite angle where the surface has no say
+    SurfaceBend field, surface;  // normals as the field's; of infinite angle where the surface has no say
 };
 
 SIM_FUNCTION TouchNormal flatter_normal(const SurfaceBend& field, const SurfaceBend& surface) {
-    if (!(dot(field.normal, surface.normal) < -OPPOSED_COSINE)) return {field.normal, {field.normal, REAL_INFINITY}};
+    if (!(dot(field.normal, surface.normal) < -OPPOSED_COSINE)) {
+        const SurfaceBend none = {field.normal, REAL_INFINITY};
+        return {field.normal, none, none};
+    }
     const vec3 mean = (surface.angle + FLAT_ANGLE) * field.normal - (field.angle + FLAT_ANGLE) * surface.normal;
-    const bool of_field = field.angle <= surface.angle;
-    const vec3 flatter = of_field ? field.normal : -surface.normal;
-    return {normalize(mean, field.normal), {flatter, minimum(field.angle, surface.angle)}};
+    return {normalize(mean, field.normal), field, {-surface.normal, surface.angle}};
 }
