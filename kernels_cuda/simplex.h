@@ -1,5 +1,6 @@
 // The point of a simplex of up to four corners nearest to the origin, by signed volumes (Montanari, Petrinic and
-// Barbieri 2017): of a triangle it is a multiple of the normal, so its direction keeps its digits near touch.
+// Barbieri 2017): of a triangle it is a multiple of the normal, so its direction keeps its digits near touch. It is
+// taken from a corner near it: from one far away it would lose as much to round-off as the simplex is large.
 #pragma once
 
 #include "vector.h"
@@ -23,8 +24,9 @@ SIM_FUNCTION NearestOfSimplex nearest_of_segment(const vec3* w, int i, int j) {
     const real size = dot(e, e), along = -dot(w[i], e);
     if (!(along > 0)) return nearest_of_corner(w, i);
     if (!(along < size)) return nearest_of_corner(w, j);
-    const real t = divide(along, size);
-    const vec3 point = multiply_add(t, e, w[i]);
+    const real inverse = reciprocal(size), t = along * inverse;
+    const vec3 nearer = along < real(0.5) * size ? w[i] : w[j];
+    const vec3 point = multiply_add(-dot(nearer, e) * inverse, e, nearer);
     NearestOfSimplex found = {point, dot(point, point), {0, 0, 0, 0}, false};
     found.weight[i] = 1 - t;
     found.weight[j] = t;
@@ -47,7 +49,9 @@ SIM_FUNCTION NearestOfSimplex nearest_of_triangle(const vec3* w, int i, int j, i
         const vec3 a = w[i] - foot, b = w[j] - foot, c = w[k] - foot;
         const real wa = scale * dot(cross(b, c), n), wb = scale * dot(cross(c, a), n), wc = 1 - wa - wb;
         if (wa >= 0 && wb >= 0 && wc >= 0) {
-            NearestOfSimplex found = {foot, dot(foot, foot), {0, 0, 0, 0}, false};
+            const vec3 nearer = wa >= wb && wa >= wc ? w[i] : wb >= wc ? w[j] : w[k];
+            const vec3 point = (dot(nearer, n) * scale) * n;
+            NearestOfSimplex found = {point, dot(point, point), {0, 0, 0, 0}, false};
             found.weight[i] = wa;
             found.weight[j] = wb;
             found.weight[k] = wc;

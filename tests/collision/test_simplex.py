@@ -29,7 +29,7 @@ NEAREST = Kernel(
 
 def nearest(w: np.ndarray):
     n, corners, _ = w.shape
-    point, weight, inside = np.zeros((n, 3)), np.zeros((n, 4)), np.zeros(n, np.int32)
+    point, weight, inside = np.zeros((n, 3), w.dtype), np.zeros((n, 4), w.dtype), np.zeros(n, np.int32)
     NEAREST.launch(n, [corners, np.ascontiguousarray(w), point, weight, inside])
     return point, weight, inside
 
@@ -66,3 +66,19 @@ def test_corners_on_a_line_or_at_one_place_give_the_nearest_of_them(corners):
     line = np.array([[-1.0, 1, 0], [3, 1, 0], [0.5, 1, 0], [2, 1, 0]])[:corners]
     point, weight, _ = nearest(np.array([line, np.tile([[1.0, 2, 3]], (corners, 1))]))
     assert np.allclose(point, [[0, 1, 0], [1, 2, 3]], atol=1e-12) and np.allclose(weight.sum(1), 1)
+
+
+@pytest.mark.parametrize("corners", [2, 3, 4])
+def test_a_corner_near_the_origin_gives_the_nearest_point_its_digits(corners):
+    """In float32, whichever corner it is, a thousandth as far as the others: what these lose to round-off is as much
+    as how far a touch is."""
+    random = np.random.default_rng(corners)
+    w = random.normal(size=(400, corners, 3))
+    w[np.arange(400), np.arange(400) % corners] *= 1e-3
+    w = w.astype(np.float32)
+    size = np.linalg.norm(w, axis=2).min(1)
+    distance = np.array([expected_distance(one.astype(float)) for one in w])
+    point, *_ = nearest(w)
+    error = np.abs(np.linalg.norm(point.astype(float), axis=1) - distance) / size
+    within = distance < 0.99 * size  # the corner itself is not the nearest point
+    assert within.sum() > 150 and np.max(error) < 1e-5
