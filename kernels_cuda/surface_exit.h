@@ -4,7 +4,8 @@
 // meet there. A way out for a triangle is a translation along such a normal n, by as much as brings the body in front
 // of the plane square to n that has the face, edge or vertex, and the triangle, behind it. Of each triangle that is cut
 // the shortest way counts, and of all triangles the longest: so a body on two slopes of a valley has the depth in the
-// deeper one. Features count whose triangles are near: the body's box, wider by the way, meets the box of one of them.
+// deeper one. The triangle's own face counts, and features whose triangles are near: the body's box, wider by the way,
+// meets the box of one of them. A triangle of a height field is cut where the solid below it is.
 // For a convex solid every plane that supports it has all its triangles behind it, and the distance is minus
 // the least translation that parts it from the body.
 //
@@ -68,9 +69,10 @@ struct BodyBox {
         return unscaled_box(s.surface, s.origin + lower - wider, s.origin + upper + wider);
     }
 
-    // How much wider it has to be to meet the box of a triangle.
-    SIM_FUNCTION real gap(const Triangle& t) const {
-        const vec3 low = minimum(t.corner[0], minimum(t.corner[1], t.corner[2])) - upper;
+    // How much wider it has to be to meet the box of a triangle, or the endless one below it.
+    SIM_FUNCTION real gap(const Triangle& t, bool endless_below = false) const {
+        vec3 low = minimum(t.corner[0], minimum(t.corner[1], t.corner[2])) - upper;
+        if (endless_below) low.z = -REAL_MAX;
         const vec3 high = lower - maximum(t.corner[0], maximum(t.corner[1], t.corner[2]));
         const vec3 apart = maximum(low, high);
         return maximum(apart.x, maximum(apart.y, apart.z));
@@ -258,12 +260,12 @@ struct ExitSearch {
         return body.with(s, maximum(best.depth, real(0)) + 4 * TOUCH_PART * s.radius);
     }
 
-    SIM_FUNCTION void by_face(const Triangle& face) {
+    SIM_FUNCTION void by_face(const Triangle& face, real gap) {
         const vec3 n = face.normal;
         if (dot(n, n) == 0) return;
         const vec3 lowest = body_support(s, -n);
         const real depth = maximum(dot(n, face.corner[0]), top_of_cut(n)) - dot(n, lowest);
-        take(depth, n, multiply_add(depth, n, lowest), body.gap(face));
+        take(depth, n, multiply_add(depth, n, lowest), gap);
     }
 
     // Can no way by a closed star be shorter than the best? Its normals are within some angle of their mean m, and
@@ -369,9 +371,12 @@ struct ExitSearch {
 SIM_STAGE SurfaceExit least_exit_of(const BodyOverSurface& s, const BodyBox& body, int t) {
     const Triangle cut = load_triangle(s.surface, t, s.origin);
     ExitSearch search = {s, body, cut, {REAL_INFINITY, zero_vec3(), zero_vec3(), t}, REAL_INFINITY, {}, 0, 0};
-    search.by_face(cut);
+    search.by_face(cut, -REAL_INFINITY);
     const auto box = [&] { return search.box(); };
-    visit_triangles(s.surface, box, [&](int u) { search.by_face(load_triangle(s.surface, u, s.origin)); });
+    visit_triangles(s.surface, box, [&](int u) {
+        const Triangle face = load_triangle(s.surface, u, s.origin);
+        search.by_face(face, body.gap(face));
+    });
     search.face_depth = search.best.depth;
     visit_triangles(s.surface, box, [&](int u) { search.by_features(u); });
     return search.best;
@@ -435,7 +440,7 @@ SIM_STAGE SurfaceExit exit_of_body(const BodyOverSurface& s, const SurfaceExit& 
             [&](int t) {
                 const Triangle triangle = load_triangle(s.surface, t, s.origin);
                 const vec3 n = triangle.normal;
-                if (is_zero(n) || body.gap(triangle) > touch) return;
+                if (is_zero(n) || body.gap(triangle, s.surface.is_field) > touch) return;
                 const real depth = dot(n, triangle.corner[0] - body_support(s, -n));
                 if (depth > -touch && depth > longest.depth && ExitBatch::is_before(done, last, depth, t) &&
                     !is_left(s, longest, triangle))

@@ -4,13 +4,13 @@ NumPy.
 A way out for a triangle is a translation along a direction n by as much as brings the body in front of the plane square
 to n that has the triangle and some feature of the surface behind it, a feature that pushes along n: a face along its
 normal, a convex vertex, or convex edge between vertices that are not, along the directions in which none of its faces
-reaches beyond it. A feature's shortest way counts if the box of the body, wider by it, meets that of one of its faces.
-The shortest way of each triangle that is cut counts, and of all of them the longest.
+reaches beyond it. That by the triangle's own face counts, and a feature's shortest way if the box of the body, wider by
+it, meets that of one of its faces. The shortest way of each triangle that is cut counts, of all of them the longest.
 
 The shortest way out of polyhedra is along the normal of a face of one of them, or square to an edge of each. The one
-is the body, the other the hull of a triangle and the faces at a feature, continued without end; its edges go through
-two vertices of the surface, or along one of its edges, and its faces through three, or along two of its edges. All
-these directions are tried, with all features.
+is the body, the other the hull of a triangle and the faces at a feature, continued without end; an edge of it is one of
+the feature or of the triangle, or leads from the feature to a corner of the triangle, and its faces hold two of these.
+All these directions are tried.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class Surface:
         return np.concatenate([corners, corners * [1, 1, 0] + [0, 0, self.floor]])
 
     def features(self):
-        """The triangles of each face, convex edge and vertex, a point of it, and vectors that stay behind it."""
+        """The triangles of each face (by number), convex vertex and edge, a point of it, and vectors that stay behind
+        it."""
         for t, corners in enumerate(self.triangles):
             sides = np.roll(corners, -1, 0) - corners
             yield [t], corners[0], unit(np.concatenate([sides, -sides]))
@@ -79,28 +80,23 @@ class Surface:
         return found
 
 
-NEAR = 0.2
-"""m: vertices of triangles whose boxes are further from the body's take part in no way that is looked for."""
+def products(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.cross(a[:, None], b[None]).reshape(-1, 3)
 
 
-def directions_of(vertices: np.ndarray, sides: np.ndarray, normals: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    n = len(vertices)
-    i, j = np.triu_indices(n, 1)
-    products = [np.cross((vertices[j] - vertices[i])[:, None], edges[None]).reshape(-1, 3)]
-    for k in range(n - 2):
-        i, j = np.triu_indices(n - k - 1, 1)
-        rest = vertices[k + 1 :] - vertices[k]
-        products.append(np.cross(rest[i], rest[j]))
-    i, j = np.triu_indices(len(sides), 1)
-    products.append(np.cross(sides[i], sides[j]))
-    products = np.concatenate(products)
-    size = np.linalg.norm(products, axis=1)
-    products = products[size > 1e-9] / size[size > 1e-9, None]
-    return np.concatenate([normals, -normals, products, -products])
+def directions_of(lines: np.ndarray, normals: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Unit vectors, both ways: the ``normals`` of one polyhedron; square to one of its ``edges`` and one of ``lines``,
+    or to two of these."""
+    found = np.concatenate([products(lines, lines), products(lines, edges)])
+    size = np.linalg.norm(found, axis=1)
+    found = np.concatenate([normals, found[size > 1e-9] / size[size > 1e-9, None]])
+    return np.concatenate([found, -found])
 
 
 def overlaps(points: np.ndarray, others: np.ndarray) -> bool:
     """Do the hulls of two sets of points meet? By linear programming."""
+    if (points.max(0) < others.min(0)).any() or (others.max(0) < points.min(0)).any():
+        return False
     n, m = len(points), len(others)
     both = np.vstack([np.hstack([points.T, -others.T]), np.repeat([[1.0, 0], [0, 1]], [n, m], axis=1)])
     return linprog(np.zeros(n + m), A_eq=both, b_eq=[0, 0, 0, 1, 1]).status == 0
@@ -111,20 +107,28 @@ def distance_of_cut(surface: Surface, points: np.ndarray, normals: np.ndarray, e
     a surface that it cuts."""
     low, high = surface.triangles.min(1), surface.triangles.max(1)
     box_gap = np.maximum(low - points.max(0), points.min(0) - high).max(1)  # of the boxes of triangles
-    corners = surface.triangles[box_gap < NEAR]
-    near = np.unique(corners.reshape(-1, 3), axis=0)
-    sides = unit((np.roll(corners, -1, 1) - corners).reshape(-1, 3))
-    sides = np.unique(np.round(sides * np.sign(sides @ [1, np.pi, np.e])[:, None], 12), axis=0)
-    ways = np.concatenate([surface.normals, directions_of(near, sides, normals, edges)])
-    lowest = (points @ ways.T).min(0)
-    tops = (surface.triangles @ ways.T).max(1)  # (triangle, direction)
-    shortest = np.full(len(surface.triangles), np.inf)
-    for faces, point, around in surface.features():
-        pushes = (around @ ways.T).max(0) < BEHIND
-        if len(faces) == 1:
-            pushes &= surface.normals[faces[0]] @ ways.T > 0
-        depth = np.where(pushes, np.maximum(ways @ point, tops) - lowest, np.inf).min(1)
-        counts = depth >= box_gap[faces].min() - 1e-12
-        shortest = np.minimum(shortest, np.where(counts, depth, np.inf))
+    features = list(surface.features())
     cut = [t for t in range(len(surface.triangles)) if overlaps(points, surface.solid(t))]
-    return -float(shortest[cut].max())
+    ways = [shortest_way(surface, features, box_gap, t, points, normals, edges) for t in cut]
+    return -max(ways)
+
+
+def shortest_way(surface: Surface, features, box_gap, t: int, points, normals, edges) -> float:
+    """For triangle ``t``."""
+    corners = surface.triangles[t]
+    shortest = np.inf
+    for number, (faces, point, around) in enumerate(features):
+        gap = -np.inf if number == t else box_gap[faces].min()  # faces come first
+        if gap > shortest:
+            continue
+        lines = np.concatenate([around, np.roll(corners, -1, 0) - corners, corners - point])
+        ways = directions_of(lines, normals, edges)
+        pushes = (ways @ around.T).max(1) < BEHIND
+        if len(faces) == 1:
+            pushes &= ways @ surface.normals[faces[0]] > 0
+        ways = ways[pushes]
+        top = np.maximum(ways @ point, (ways @ corners.T).max(1))
+        depth = np.min(top - (ways @ points.T).min(1), initial=np.inf)
+        if depth >= gap - 1e-12:
+            shortest = min(shortest, depth)
+    return shortest
