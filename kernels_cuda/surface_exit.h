@@ -1,13 +1,13 @@
 // The distance of a convex body and a surface of triangles that it cuts.
 //
-// A surface pushes along the normals of its faces, and at a convex edge or vertex between the normals of the faces that
-// meet there. A way out for a triangle is a translation along such a normal n, by as much as brings the body in front
-// of the plane square to n that has the face, edge or vertex, and the triangle, behind it. Of each triangle that is cut
-// the shortest way counts, and of all triangles the longest: so a body on two slopes of a valley has the depth in the
-// deeper one. The triangle's own face counts, and features whose triangles are near: the body's box, wider by the way,
-// meets the box of one of them. A triangle of a height field is cut where the solid below it is.
-// For a convex solid every plane that supports it has all its triangles behind it, and the distance is minus
-// the least translation that parts it from the body.
+// A surface pushes along the normals of its faces, and at a convex edge or vertex between the normals of the faces
+// that meet there; at an edge of one triangle alone from its normal outwards. A way out for a triangle is a
+// translation along such a normal n, by as much as brings the body in front of the plane square to n that has the
+// face, edge or vertex, and the triangle, behind it. Of each triangle that is cut the shortest way counts, and of all
+// triangles the longest: so a body on two slopes of a valley has the depth in the deeper one. The triangle's own face
+// counts, and features whose triangles are near: the body's box, wider by the way, meets the box of one of them. A
+// triangle of a height field is cut where the solid below it is. For a convex solid every plane that supports it has
+// all its triangles behind it, and the distance is minus the least translation that parts it from the body.
 //
 // The surface near a convex vertex, continued without end, is a cone whose support function is finite for just the
 // normals in which the vertex pushes. So the shortest way by a vertex is that out of the hull of the triangle and the

@@ -48,28 +48,31 @@ class Surface:
 
     def features(self):
         """The triangles of each face (by number), convex vertex and edge, a point of it, and vectors that stay behind
-        it."""
+        it. An edge of one triangle alone is convex."""
         for t, corners in enumerate(self.triangles):
             sides = np.roll(corners, -1, 0) - corners
-            yield [t], corners[0], unit(np.concatenate([sides, -sides]))
+            yield [t], corners[0], self.behind(np.concatenate([sides, -sides]))
         convex = set()
         for vertex in np.unique(self.index):
             faces = list(np.flatnonzero((self.index == vertex).any(1)))
             point = self.triangles[faces][self.index[faces] == vertex][0]
-            around = (self.triangles[faces] - point).reshape(-1, 3)
-            around = unit(around[np.linalg.norm(around, axis=1) > 0])
+            around = self.behind((self.triangles[faces] - point).reshape(-1, 3))
             if (self.normals[faces] @ around.T).max() < BEHIND:
                 convex.add(vertex)
                 yield faces, point, around
         for ends, faces in self.edges().items():
-            if len(faces) < 2 or ends & convex:
+            if ends & convex:
                 continue
             corners = self.triangles[faces].reshape(-1, 3)
             one, other = (corners[list(self.index[faces].ravel()).index(end)] for end in sorted(ends))
-            around = np.concatenate([corners - one, [one - other]])
-            around = unit(around[np.linalg.norm(around, axis=1) > 0])
+            around = self.behind(np.concatenate([corners - one, [one - other]]))
             if (self.normals[faces] @ around.T).max() < BEHIND:
                 yield faces, one, around
+
+    def behind(self, vectors: np.ndarray) -> np.ndarray:
+        """Unit vectors along those that have a length, and into the solid below."""
+        down = np.zeros((0, 3)) if self.floor is None else np.array([[0, 0, -1.0]])
+        return unit(np.concatenate([vectors[np.linalg.norm(vectors, axis=1) > 0], down]))
 
     def edges(self) -> dict:
         """The triangles beside each edge, a set of two vertices."""
