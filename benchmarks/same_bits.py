@@ -51,7 +51,7 @@ class Run:
         for _ in range(count):
             self.noise.write(self.state, self.control)
             if self.contacts is not None:
-                sim.collide(self.model, self.state, self.contacts)
+                sim.collide(self.model, self.state, self.contacts, dt=DT)
             self.solver.step(self.state, self.next_state, self.control, self.contacts, dt=DT)
             self.state, self.next_state = self.next_state, self.state
 

@@ -47,7 +47,8 @@ class Scene:
 
 
 # A world of each has 8 contacts on average or more (same_bits.py --contacts prints them). Alone the pendulum and the
-# cart-pole can have 2 and 4, the arm about 4, Talos, whose meshes meet nothing within a step, 8 with both soles flat.
+# cart-pole can have 2 and 4, the arm about 4, Talos 8 with both soles flat; its links, meshes that overlap each other,
+# meet all else alone.
 SCENES = {
     "free_bodies_and_chain": Scene(None, True, 0.0, 0.0, 0.5, 2.0),
     "pile": Scene(None, True, 0.0, 0.0, 0.5, 2.0, 8),  # more than 32 contacts and 64 dofs
@@ -59,7 +60,14 @@ SCENES = {
         SHARED_ASSETS / "newton-assets/anymal_c_simple_description/urdf/anymal.urdf", True, 0.62, 0.0, 10.0, 0.7
     ),
     "talos": Scene(
-        SHARED_ASSETS / "example-robot-data/robots/talos_data/robots/talos_reduced.urdf", True, 1.1, 0.0, 20.0, 0.6, 2
+        SHARED_ASSETS / "example-robot-data/robots/talos_data/robots/talos_reduced.urdf",
+        True,
+        1.1,
+        0.0,
+        20.0,
+        0.6,
+        2,
+        self_collision=False,
     ),
 }
 

@@ -24,7 +24,6 @@ QUICK_STEPS, STEPS = 120, 2000
 QUICK_SCENES = ("free_bodies_and_chain", "quadruped")
 PRECISIONS = ("float32", "float64")
 NOT_SPECIALISED = "pile"  # it has more dofs than are specialised
-MESHES = ("anymal", "talos")  # have shapes that meet others in sim.collide alone, not within a step
 
 CASES = [
     *(pytest.param(scene, p, QUICK_STEPS, id=f"{scene}-{p}") for scene in QUICK_SCENES for p in PRECISIONS),
@@ -56,9 +55,9 @@ def hashes(scene: str, precision: str, steps: int, **options) -> list[str]:
 
 
 @functools.cache
-def reference(scene: str, precision: str, steps: int, worlds: int = WORLDS, collide: bool = False) -> tuple[str, ...]:
+def reference(scene: str, precision: str, steps: int, worlds: int = WORLDS) -> tuple[str, ...]:
     """Hashes of the plain run: this process, the default number of threads, one lane, the general kernel."""
-    run = start(scene, precision, worlds, collide=collide)
+    run = start(scene, precision, worlds)
     run.step(steps)
     status = run.solver.check(run.state, "ignore")
     assert not any(bits & sim.enums.StatusBit.NOT_FINITE for bits in status.bits), status.message

@@ -12,7 +12,6 @@ from simengine.solvers import featherstone
 from tests.bits.bits_forms import (
     CASES,
     CROWD,
-    MESHES,
     NOT_SPECIALISED,
     STEPS,
     WORLDS,
@@ -82,21 +81,9 @@ def test_memory_of_the_group_holds_anything_at_the_start(scene, precision, steps
     assert tuple(found) == reference(scene, precision, steps)
 
 
-@pytest.mark.parametrize(("scene", "precision", "steps"), [case for case in CASES if case.values[0] not in MESHES])
+@pytest.mark.parametrize(("scene", "precision", "steps"), CASES)
 def test_contacts_found_within_the_step_or_before_it(scene, precision, steps):
     assert tuple(hashes(scene, precision, steps, collide=True)) == reference(scene, precision, steps)
-
-
-@pytest.mark.parametrize(("scene", "precision", "steps"), [case for case in CASES if case.values[0] in MESHES])
-def test_contacts_of_meshes_found_before_the_step(scene, precision, steps, threads):
-    before = reference(scene, precision, steps, collide=True)
-    assert before != reference(scene, precision, steps), "the meshes touch nothing, so this tests nothing"
-    threads(1)
-    assert tuple(hashes(scene, precision, steps, collide=True)) == before
-    run = start(scene, precision, worlds=2, collide=True)
-    with emulated_lanes(32, seed=1):
-        run.step(steps)
-    assert tuple(run.hashes()) == before[:2]
 
 
 @pytest.mark.parametrize(("scene", "precision", "steps"), CASES)

@@ -18,11 +18,11 @@ def runs(scene: str, precision: str, forms: dict[str, dict]) -> dict[str, same_b
     return {name: start(scene, precision, **{"device": GPU, **options}) for name, options in forms.items()}
 
 
-def differing(found: dict[str, same_bits.Run], scene: str, precision: str, steps: int, **options) -> list[str]:
-    """The forms in which a world, each by its number, does not end as on the CPU with ``options`` of a reference."""
+def differing(found: dict[str, same_bits.Run], scene: str, precision: str, steps: int) -> list[str]:
+    """The forms in which a world, each by its number, does not end as on the CPU."""
     hashes = {name: tuple(run.hashes()) for name, run in found.items()}
     assert all(len(hashes[name]) == run.model.world_count for name, run in found.items())
-    expected = reference(scene, precision, steps, CROWD, **options)
+    expected = reference(scene, precision, steps, CROWD)
     return [name for name, ends in hashes.items() if ends[:CROWD] != expected[: len(ends)]]
 
 
@@ -53,7 +53,7 @@ def test_memory_of_the_group_holds_anything_at_the_start(scene, precision, steps
     with poisoned_scratch():
         found = runs(scene, precision, {"": {"lanes": 32, "collide": collide}})
         same_bits.step_together(list(found.values()), steps)
-        assert differing(found, scene, precision, steps, collide=collide) == []
+        assert differing(found, scene, precision, steps) == []
 
 
 @every_case
