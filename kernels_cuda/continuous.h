@@ -24,6 +24,11 @@ SIM_STAGE Transform moved_pose(const BodyMotion& m, const Transform& pose, real 
     return {multiply_add(time, m.linear, m.centre) + rotate(turn, pose.p - m.centre), normalize(turn * pose.q)};
 }
 
+// How fast a point of the body moves that is at `place` after a time.
+SIM_INLINE vec3 velocity_at(const BodyMotion& m, vec3 place, real time) {
+    return m.linear + cross(m.angular, place - multiply_add(time, m.linear, m.centre));
+}
+
 // The motions of bodies, by link and shape (a row of the model), for a step of `dt`; 0: none is followed.
 // From body_q and body_qd:
 struct StateMotions {

@@ -26,6 +26,19 @@ struct MovingSurface {
         return s;
     }
 
+    // Does all of the body move to the front of a triangle by more than the pair is thick?
+    SIM_FUNCTION bool leaves(vec3 normal) const {
+        const vec3 speed = sweep->body[1 - side].linear - sweep->body[side].linear;
+        return (dot(rotate(surface_pose.q, normal), speed) - sweep->turning) * sweep->span > sweep->thickness;
+    }
+
+    // Does a point of the body (in the frame of the surface) move to the front of a triangle?
+    SIM_FUNCTION bool comes_out(const BodyOverSurface& s, vec3 normal, vec3 point, real time) const {
+        const vec3 place = transform_point(s.frame, point);
+        const BodyMotion &own = sweep->body[side], &other = sweep->body[1 - side];
+        return dot(rotate(s.frame.q, normal), velocity_at(other, place, time) - velocity_at(own, place, time)) > 0;
+    }
+
     // The box of all of the body's way, in the surface's own unscaled frame at the start.
     SIM_FUNCTION MeshBox box(real reach) const {
         const vec3 speed = sweep->body[1 - side].linear - sweep->body[side].linear;
@@ -35,7 +48,8 @@ struct MovingSurface {
     }
 };
 
-// When the body touches triangle t, negative: not within the step. From either side: collide_triangle tells them apart.
+// When the body touches triangle t, negative: not within the step. Where it comes from behind it has met another one
+// before.
 SIM_STAGE real touch_time(const MovingSurface& m, int t) {
     PairSweep s = *m.sweep;
     for (;;) {
@@ -48,8 +62,9 @@ SIM_STAGE real touch_time(const MovingSurface& m, int t) {
         if (d.far) return -1;
         const vec3 outwards = rotate(at.frame.q, d.normal);
         const SweepStep step = advance_sweep(s, pair.unit * d.distance, m.side == 0 ? outwards : -outwards);
-        if (step == SWEEP_TOUCHES) return s.time;
         if (step == SWEEP_MISSES) return -1;
+        if (step == SWEEP_ON) continue;
+        return s.time > 0 && m.comes_out(at, triangle.normal, pair.unit * d.point, s.time) ? real(-1) : s.time;
     }
 }
 
@@ -64,6 +79,7 @@ SIM_FUNCTION void sweep_surface(const MovingSurface& m, ContactReduction& found,
     visit_triangles(
         m.surface, [&] { return box; },
         [&](int t) {
+            if (m.leaves(load_triangle(m.surface, t, zero_vec3()).normal)) return;
             const real time = touch_time(m, t);
             if (!(time >= 0)) return collide(start, t);
             found.reach = maximum(m.sweep->reach(time), reach);
