@@ -68,6 +68,9 @@ SIM_STAGE real touch_time(const MovingSurface& m, int t) {
     }
 }
 
+// No contact of a triangle that is touched on the way is deeper than this many times the sweep's tolerance.
+constexpr real TOUCH_DEPTH = 4;
+
 // Calls collide(s, t) for every triangle that the body may touch, with both where they touch on the way, or else where
 // they stand; `found` then takes contacts as of that time.
 template <class Collide>
@@ -75,7 +78,7 @@ SIM_FUNCTION void sweep_surface(const MovingSurface& m, ContactReduction& found,
     const MeshBox box = m.box(found.reach);
     const BodyOverSurface start = m.at(0);
     const Transform frame = found.frame;
-    const real reach = found.reach;
+    const real reach = found.reach, limit = found.limit;
     visit_triangles(
         m.surface, [&] { return box; },
         [&](int t) {
@@ -85,9 +88,12 @@ SIM_FUNCTION void sweep_surface(const MovingSurface& m, ContactReduction& found,
             found.reach = maximum(m.sweep->reach(time), reach);
             found.time = maximum(time, SWEEP_START);
             found.way = time * m.sweep->speed;
+            // what is deep where a triangle is touched has come through another one
+            if (time > 0) found.limit = TOUCH_DEPTH * m.sweep->tolerance;
             if (time > 0) found.frame = moved_pose(m.sweep->body[1 - m.side], frame, time);
             collide(time > 0 ? m.at(time) : start, t);
             found.reach = reach;
+            found.limit = limit;
             found.time = found.way = 0;
             found.frame = frame;
         });
