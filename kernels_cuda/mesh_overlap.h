@@ -25,11 +25,16 @@ struct OverlapSide {
         return result;
     }
 
-    // Calls visit(t) for every triangle near the box lower .. upper of the frame.
+    // Calls visit(t) for every triangle whose box meets lower .. upper of the frame, whatever the tree's leaves hold.
     template <class Visit>
     SIM_FUNCTION void visit(vec3 lower, vec3 upper, Visit visit) const {
         const MeshBox box = own_box(lower, upper);
-        visit_leaves(mesh, [&](int node) { return overlaps(box, *mesh.model, node); }, visit);
+        visit_leaves(
+            mesh, [&](int node) { return overlaps(box, *mesh.model, node); },
+            [&](int t) {
+                const vec3 a = raw_corner(mesh, t, 0), b = raw_corner(mesh, t, 1), c = raw_corner(mesh, t, 2);
+                if (meet(box, minimum(a, minimum(b, c)), maximum(a, maximum(b, c)))) visit(t);
+            });
     }
 
     SIM_FUNCTION MeshBox own_box(vec3 lower, vec3 upper) const {
@@ -595,8 +600,12 @@ SIM_STAGE void way_by_whole_face(const MeshOverlap& o, int k, int t, const Trian
     const vec3 lowest = furthest_point(o.side[1 - k], -n);
     const real depth = dot(n, own - lowest);
     const vec3 normal = k == 0 ? n : -n;
-    if (!(depth < best.depth || (depth == best.depth && compare(normal, best.normal) < 0))) return;
+    const WayName name = {k, t, across};
+    const int by_normal = compare(normal, best.normal);
+    const bool first = by_normal < 0 || (by_normal == 0 && name.before(best.name));
+    if (!(depth < best.depth || (depth == best.depth && first))) return;
     best.normal = normal;
+    best.name = name;
     best.depth = best.left = depth;
     best.point = k == 0 ? multiply_add(depth, n, lowest) : lowest;
     best.triangle[k] = t, best.triangle[1 - k] = across;

@@ -77,10 +77,13 @@ SIM_FUNCTION MeshBox unscaled_box(const MeshShape& s, vec3 lower, vec3 upper) {
     return {minimum(a, b) - slack, maximum(a, b) + slack};
 }
 
-SIM_INLINE bool overlaps(const MeshBox& box, const ModelView& m, int node) {
-    const vec3 lower = load_vec3(&m.mesh_lower[3 * node]), upper = load_vec3(&m.mesh_upper[3 * node]);
+SIM_INLINE bool meet(const MeshBox& box, vec3 lower, vec3 upper) {
     return lower.x <= box.upper.x && box.lower.x <= upper.x && lower.y <= box.upper.y && box.lower.y <= upper.y &&
            lower.z <= box.upper.z && box.lower.z <= upper.z;
+}
+
+SIM_INLINE bool overlaps(const MeshBox& box, const ModelView& m, int node) {
+    return meet(box, load_vec3(&m.mesh_lower[3 * node]), load_vec3(&m.mesh_upper[3 * node]));
 }
 
 // First and last cell of a row of n vertices over -half .. half that lower .. upper meets; empty where first > last.

@@ -37,6 +37,12 @@ def block(x: float, y: float, z: float) -> Mesh:
     return convex_hull(CORNERS * [x, y, z])
 
 
+def hollow_block(outer: float, inner: float) -> Mesh:
+    one, other = block(outer, outer, outer), block(inner, inner, inner)
+    faces = np.concatenate([one.triangles, np.asarray(other.triangles)[:, ::-1] + len(one.vertices)])
+    return Mesh(np.concatenate([one.vertices, other.vertices]), faces)
+
+
 def sheet(half: float) -> Mesh:
     return Mesh([[-half, -half, 0], [half, -half, 0], [half, half, 0], [-half, half, 0]], [[0, 1, 2], [0, 2, 3]])
 
@@ -146,10 +152,7 @@ def test_a_block_in_a_corner_is_pushed_from_the_floor_and_from_the_wall(precisio
 def test_a_thin_wall_pushes_back_to_the_side_that_was_passed(precision):
     """The corner of a block is 0.6 mm deep in a wall of 1 mm: the back, which is nearer, does not push."""
     builder = sim.ModelBuilder()
-    outer, inner = block(0.2, 0.2, 0.2), block(0.199, 0.199, 0.199)
-    faces = np.concatenate([outer.triangles, np.asarray(inner.triangles)[:, ::-1] + len(outer.vertices)])
-    hollow = Mesh(np.concatenate([outer.vertices, inner.vertices]), faces)
-    builder.add_shape_mesh(-1, hollow)
+    builder.add_shape_mesh(-1, hollow_block(0.2, 0.199))
     builder.add_shape_mesh(builder.add_body(xform=AT(p=(0.03, 0.02, 0.2494))), block(0.05, 0.05, 0.05))
     model = builder.finalize(device="cpu", precision=precision)
     (found,) = slabs(model, contacts_of(model, model.state()))
@@ -235,6 +238,19 @@ def test_contacts_do_not_depend_on_the_order_and_the_boxes_of_trees(meshes, monk
     use_backward_trees(monkeypatch)
     other, other_state, *_ = contacts_at(meshes, which, pose, "float64")
     assert not np.array_equal(other.mesh_order, model.mesh_order)
+    assert same_bits(contacts_of(model, state), contacts_of(other, other_state))
+
+
+def test_contacts_of_right_angled_meshes_do_not_depend_on_the_order_and_the_boxes_of_trees(monkeypatch):
+    """To the bit, where faces in one plane and edges beyond the overlap are as near as those that are in it."""
+    meshes = [angle_piece(), clamp(), hollow_block(0.2, 0.19), block(0.02, 0.02, 0.4), block(0.3, 0.3, 0.005)]
+    random = np.random.default_rng(0)
+    which, pose = random.integers(0, len(meshes), (300, 2)), np.zeros((300, 2, 7))
+    pose[:, 1, :3], pose[..., 6] = random.uniform(-0.25, 0.25, (300, 3)), 1
+    model, state, _, found = contacts_at(meshes, which, pose, "float64")
+    use_backward_trees(monkeypatch)
+    other, other_state, *_ = contacts_at(meshes, which, pose, "float64")
+    assert sum(len(pair["distance"]) > 0 for pair in found) > 100
     assert same_bits(contacts_of(model, state), contacts_of(other, other_state))
 
 
