@@ -639,6 +639,89 @@ SIM_STAGE OverlapWay way_of_wholes(const MeshOverlap& o) {
     return best;
 }
 
+// Is a point in front of or behind a triangle as seen along n?
+SIM_FUNCTION bool is_over(const Triangle& t, vec3 p, vec3 n) {
+    int sign = 0;
+    for (int i = 0; i < 3; ++i) {
+        const real area = dot(n, cross(t.corner[i] - p, t.corner[(i + 1) % 3] - p));
+        sign += (area > 0) - (area < 0);
+    }
+    return sign == 3 || sign == -3;
+}
+
+// How far triangle b goes along n until all of it is beyond a, at the point of a that it leaves last; negative infinity:
+// it passes by. Where the two lie over each other as seen along n: at a corner of one, or where two edges cross.
+SIM_STAGE real shift_beyond(const Triangle& a, const Triangle& b, vec3 n, vec3& last) {
+    real most = -REAL_INFINITY;
+    const auto look = [&](real shift, vec3 point) {
+        if (!(shift > most)) return;
+        most = shift;
+        last = point;
+    };
+    const real facing_a = dot(a.normal, n), facing_b = dot(b.normal, n);
+    for (int i = 0; i < 3; ++i) {
+        const vec3 pa = a.corner[i], pb = b.corner[i];
+        if (facing_a != 0 && is_over(a, pb, n)) {
+            const real shift = divide(dot(a.normal, a.corner[0] - pb), facing_a);
+            look(shift, multiply_add(shift, n, pb));
+        }
+        if (facing_b != 0 && is_over(b, pa, n)) look(divide(dot(b.normal, pa - b.corner[0]), facing_b), pa);
+        const vec3 ea = a.corner[(i + 1) % 3] - pa;
+        for (int j = 0; j < 3; ++j) {
+            const vec3 eb = b.corner[(j + 1) % 3] - b.corner[j], between = b.corner[j] - pa, across = cross(ea, eb);
+            const real size = dot(across, n), along_a = dot(cross(between, eb), n), along_b = dot(cross(between, ea), n);
+            const auto is_within = [&](real x) { return size > 0 ? x >= 0 && x <= size : x <= 0 && x >= size; };
+            if (size == 0 || !is_within(along_a) || !is_within(along_b)) continue;
+            look(-divide(dot(between, across), size), multiply_add(divide(along_a, size), ea, pa));
+        }
+    }
+    return most;
+}
+
+// The way along n by which all of the second of two closed meshes comes beyond all of the first; left is infinite where
+// it is not shorter than `most`.
+SIM_STAGE OverlapWay way_along(const MeshOverlap& o, vec3 n, real most) {
+    OverlapWay way;
+    way.depth = 0;
+    way.left = REAL_INFINITY;
+    way.normal = n;
+    way.name = {3, 0, 0};
+    for (int k = 0; k < 2; ++k) way.sense[k] = o.side[k].sense;
+    if (is_zero(n)) return way;
+    vec3 lower, upper;
+    box_in_frame(o, 0, lower, upper);
+    const real slack = 16 * o.clear;
+    const vec3 far = o.far * n;
+    o.side[1].visit(minimum(lower, lower - far), maximum(upper, upper - far), [&](int tb) {
+        if (!(way.depth < most)) return;
+        const Triangle b = o.side[1].triangle(tb);
+        const vec3 low = least_corner(b), high = largest_corner(b), near = (way.depth - slack) * n;
+        o.side[0].visit(maximum(minimum(low + near, low + far), lower), minimum(maximum(high + near, high + far), upper),
+                        [&](int ta) {
+            vec3 last;
+            const real shift = shift_beyond(o.side[0].triangle(ta), b, n, last);
+            const WayName name = {2, ta, tb};
+            if (!(shift > way.depth || (shift == way.depth && name.before(way.name)))) return;
+            way.depth = shift;
+            way.point = last;
+            way.triangle[0] = ta, way.triangle[1] = tb, way.name = name;
+        });
+    });
+    if (way.depth > 0 && way.depth < most) way.left = way.depth;
+    return way;
+}
+
+// The shortest way that is known by which all of one mesh leaves all of the other: along the normal of a face that is
+// crossed or, of closed meshes, along that of the crossing. That one then becomes as long as it has to be, if it is not
+// much longer.
+SIM_STAGE OverlapWay way_of_all(const MeshOverlap& o, OverlapWay& crossing) {
+    const OverlapWay whole = way_of_wholes(o);
+    if (!o.side[0].solid || !o.side[1].solid) return whole;
+    const OverlapWay along = way_along(o, crossing.normal, whole.left);
+    if (along.left < LATER_FACTOR * crossing.left) crossing = along;
+    return along.left < whole.left ? along : whole;
+}
+
 // Contacts of two meshes that overlap, along the ways in which the second leaves; false: there are none. Radii: of the
 // meshes about their origins.
 SIM_STAGE bool leave_overlap(const MeshShape& first, const Transform& pose0, real radius0, const MeshShape& second,
@@ -654,22 +737,20 @@ SIM_STAGE bool leave_overlap(const MeshShape& first, const Transform& pose0, rea
     // convex solids part by one way
     const int most = o.asks ? MOST_WAYS : 1;
     bool may_ask = o.asks;
-    OverlapWay whole;
-    whole.left = REAL_INFINITY;
+    OverlapWay whole, crossing;
+    whole.left = crossing.left = REAL_INFINITY;
     for (int i = 0; i < most; ++i) {
         OverlapWay best = nearest_way(o, radius);
         const bool none = best.left > REAL_MAX;
-        if (may_ask && (none ? i == 0 : best.depth > SUSPECT_PART * radius)) {
+        if (none ? i == 0 : may_ask && best.depth > SUSPECT_PART * radius) {
             may_ask = false;
-            whole = way_of_wholes(o);
+            crossing = way_of_crossing(o, radius);
+            whole = way_of_all(o, crossing);
             o.enough = multiply_add(1 + CLEARED_PART, whole.left, 16 * o.clear);
             o.limit = minimum(o.limit, o.enough);
             if (!none && best.depth > o.enough) best = nearest_way(o, radius);
         }
-        if (best.left > REAL_MAX && i == 0) {
-            best = way_of_crossing(o, radius);
-            if (!(best.left < whole.left)) best = whole;
-        }
+        if (best.left > REAL_MAX && i == 0) best = crossing.left < whole.left ? crossing : whole;
         if (best.left > REAL_MAX) return i > 0;
         if (whole.left < LATER_FACTOR * best.depth && dot(best.normal, whole.normal) < AGAINST) {
             if (i > 0) return true;

@@ -24,6 +24,7 @@ from tests.collision.mesh_overlaps import (
     edges_of,
     placed,
     random_places,
+    touching_shift,
 )
 from tests.collision.test_collide_convex import AT, CORNERS, contacts_of, slabs
 from tests.collision.test_collide_mesh import floor
@@ -113,6 +114,27 @@ def test_concave_meshes_that_overlap_are_pushed_apart(n, precision):
         after = common_volume((one, s), (other + apart, t), bounds)
         assert after < before
     assert overlaps > n // 4
+
+
+def test_a_body_held_in_several_places_leaves_by_the_way_that_parts_all_of_them(precision):
+    """Two stars, of whose features none that support each other are near: no way is as short as the one on which three
+    of them come free at once. The deepest contact is as long as its way, and little longer than the best of many."""
+    star_mesh = CONCAVE[0]
+    pose = np.array(
+        [
+            [0, 0, 0, -0.28203, -0.67944, 0.5708, 0.36469],
+            [0.32166, -0.09683, 0.4335, 0.22722, 0.31526, -0.67191, 0.6305],
+        ]
+    )
+    pose[:, 3:] = unit(pose[:, 3:])
+    *_, (found,) = contacts_at(CONCAVE, np.zeros((1, 2), int), pose[None], precision)
+    one, other = ((placed(star_mesh, p), star_mesh.triangles) for p in pose)
+    deepest = found["distance"].argmin()
+    depth, normal = -float(found["distance"][deepest]), found["normal"][deepest].astype(float)
+    assert depth == pytest.approx(touching_shift(one, other, normal), abs=1e-5)
+    ways = unit(np.random.default_rng(0).normal(size=(100, 3)))
+    shortest = min(shift for shift in (touching_shift(one, other, way) for way in ways) if np.isfinite(shift))
+    assert depth < 1.05 * shortest
 
 
 @pytest.mark.parametrize("ground", ["block", "fine sheet", "sheet of two triangles"])
