@@ -449,9 +449,11 @@ SIM_STAGE void write_way(MeshOverlap& o, const OverlapWay& way, int number, real
     write(way.triangle[0], way.triangle[1], WAY_NUMBER + number, way.point, -way.depth);
     const real most = minimum(maximum(DEEPER_FACTOR * way.depth, way.depth + deeper), o.enough);
     const vec3 gap = maximum(write.found.reach, real(0)) * vec3{1, 1, 1}, reach = most * vec3{1, 1, 1} + gap;
-    o.side[1].visit(o.lower - gap, o.upper + gap, [&](int tb) {
+    // a face may have come out again on the far side
+    const vec3 low = o.lower - reach, high = o.upper + reach;
+    o.side[1].visit(low, high, [&](int tb) {
         const Triangle b = o.side[1].triangle(tb);
-        const vec3 lower = maximum(least_corner(b), o.lower - gap), upper = minimum(largest_corner(b), o.upper + gap);
+        const vec3 lower = maximum(least_corner(b), low), upper = minimum(largest_corner(b), high);
         o.side[0].visit(lower - reach, upper + reach,
                         [&](int ta) { write_faces(o, ta, o.side[0].triangle(ta), tb, b, way.depth, most, write); });
     });
@@ -649,8 +651,9 @@ SIM_FUNCTION bool is_over(const Triangle& t, vec3 p, vec3 n) {
     return sign == 3 || sign == -3;
 }
 
-// How far triangle b goes along n until all of it is beyond a, at the point of a that it leaves last; negative infinity:
-// it passes by. Where the two lie over each other as seen along n: at a corner of one, or where two edges cross.
+// How far triangle b goes along n until all of it is beyond a, at the point of a that it leaves last; negative
+// infinity: it passes by. Where the two lie over each other as seen along n: at a corner of one, or where two edges
+// cross.
 SIM_STAGE real shift_beyond(const Triangle& a, const Triangle& b, vec3 n, vec3& last) {
     real most = -REAL_INFINITY;
     const auto look = [&](real shift, vec3 point) {
@@ -659,19 +662,22 @@ SIM_STAGE real shift_beyond(const Triangle& a, const Triangle& b, vec3 n, vec3& 
         last = point;
     };
     const real facing_a = dot(a.normal, n), facing_b = dot(b.normal, n);
+    const auto faces = [](real facing) { return absolute(facing) > CROSSED_EDGES; };
     for (int i = 0; i < 3; ++i) {
         const vec3 pa = a.corner[i], pb = b.corner[i];
-        if (facing_a != 0 && is_over(a, pb, n)) {
+        if (faces(facing_a) && is_over(a, pb, n)) {
             const real shift = divide(dot(a.normal, a.corner[0] - pb), facing_a);
             look(shift, multiply_add(shift, n, pb));
         }
-        if (facing_b != 0 && is_over(b, pa, n)) look(divide(dot(b.normal, pa - b.corner[0]), facing_b), pa);
+        if (faces(facing_b) && is_over(b, pa, n)) look(divide(dot(b.normal, pa - b.corner[0]), facing_b), pa);
         const vec3 ea = a.corner[(i + 1) % 3] - pa;
         for (int j = 0; j < 3; ++j) {
             const vec3 eb = b.corner[(j + 1) % 3] - b.corner[j], between = b.corner[j] - pa, across = cross(ea, eb);
-            const real size = dot(across, n), along_a = dot(cross(between, eb), n), along_b = dot(cross(between, ea), n);
+            const real size = dot(across, n), along_a = dot(cross(between, eb), n),
+                       along_b = dot(cross(between, ea), n);
             const auto is_within = [&](real x) { return size > 0 ? x >= 0 && x <= size : x <= 0 && x >= size; };
-            if (size == 0 || !is_within(along_a) || !is_within(along_b)) continue;
+            const bool crossed = size * size > CROSSED_EDGES * CROSSED_EDGES * (dot(ea, ea) * dot(eb, eb));
+            if (!crossed || !is_within(along_a) || !is_within(along_b)) continue;
             look(-divide(dot(between, across), size), multiply_add(divide(along_a, size), ea, pa));
         }
     }
@@ -690,14 +696,14 @@ SIM_STAGE OverlapWay way_along(const MeshOverlap& o, vec3 n, real most) {
     if (is_zero(n)) return way;
     vec3 lower, upper;
     box_in_frame(o, 0, lower, upper);
-    const real slack = 16 * o.clear;
+    const real slack = CLEARED_PART * o.far;  // above the round-off of what is seen nearly edge on
     const vec3 far = o.far * n;
     o.side[1].visit(minimum(lower, lower - far), maximum(upper, upper - far), [&](int tb) {
         if (!(way.depth < most)) return;
         const Triangle b = o.side[1].triangle(tb);
         const vec3 low = least_corner(b), high = largest_corner(b), near = (way.depth - slack) * n;
-        o.side[0].visit(maximum(minimum(low + near, low + far), lower), minimum(maximum(high + near, high + far), upper),
-                        [&](int ta) {
+        const vec3 from = minimum(low + near, low + far), to = maximum(high + near, high + far);
+        o.side[0].visit(maximum(from, lower), minimum(to, upper), [&](int ta) {
             vec3 last;
             const real shift = shift_beyond(o.side[0].triangle(ta), b, n, last);
             const WayName name = {2, ta, tb};
