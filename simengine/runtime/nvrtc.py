@@ -15,11 +15,12 @@ from simengine.runtime import build, cache
 OPTIONS = ("--std=c++17", "--fmad=false", "--device-as-default-execution-space")
 """Contraction off; denormals and IEEE division and root are NVRTC's defaults. Unmarked functions run on the device."""
 
-QUICK = "--Ofast-compile=min"
-"""Leaves out costly optimisations: a third of the time for large kernels. No result depends on it."""
+QUICK = ("--Ofast-compile=min", "--split-compile=0")
+"""Leaves out costly optimisations, which takes a third of the time for large kernels, and makes machine code of the
+functions on all processors at once. No result depends on it."""
 
 INVALID_OPTION = 5
-"""nvrtcResult NVRTC_ERROR_INVALID_OPTION: an NVRTC that does not know QUICK."""
+"""nvrtcResult NVRTC_ERROR_INVALID_OPTION: an NVRTC that does not know all of QUICK."""
 
 LIBRARIES = ("libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so")
 
@@ -93,7 +94,7 @@ def find_compiled(text: str, arch: str, quick: bool = False) -> Path | None:
 
 
 def _options(arch: str, quick: bool) -> tuple[str, ...]:
-    return (*OPTIONS, f"--gpu-architecture={arch}", *((QUICK,) if quick else ()))
+    return (*OPTIONS, f"--gpu-architecture={arch}", *(QUICK if quick else ()))
 
 
 def _key(text: str, arch: str, quick: bool) -> str:
@@ -108,8 +109,8 @@ def compile_bytes(text: str, kernel: str, options: tuple[str, ...]) -> bytes:
     try:
         words = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
         code = nvrtc.nvrtcCompileProgram(program, len(options), words)
-        if code == INVALID_OPTION and QUICK in options:
-            return compile_bytes(text, kernel, tuple(option for option in options if option != QUICK))
+        if code == INVALID_OPTION and options[-1] in QUICK:
+            return compile_bytes(text, kernel, options[:-1])
         if code:
             output = _text_of(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
             error = output.decode(errors="replace") or nvrtc.nvrtcGetErrorString(code).decode()

@@ -81,6 +81,6 @@ def test_a_quick_compilation_is_another_one():
 
 
 def test_an_nvrtc_that_knows_no_quick_compilation_does_without(monkeypatch):
-    monkeypatch.setattr(nvrtc, "QUICK", "--no-such-option")
+    monkeypatch.setattr(nvrtc, "QUICK", ("--no-such-option", "--nor-this"))
     text = sim.Kernel(TEXT, "work").text("float32", "cuda")
-    assert nvrtc.compile_bytes(text, "work", (*nvrtc.OPTIONS, "--gpu-architecture=sm_90", nvrtc.QUICK))
+    assert nvrtc.compile_bytes(text, "work", (*nvrtc.OPTIONS, "--gpu-architecture=sm_90", *nvrtc.QUICK))
