@@ -524,11 +524,14 @@ SIM_STAGE OverlapWay nearest_way(MeshOverlap& o, real radius) {
 // Of surfaces that cross with no features that have passed each other: the way in which what both hold grows less
 // fastest, as long as the lines in which they cross are high. It is the area vector of the first's part in the second,
 // which is that of its outline: half the sum of p x q over the pieces p to q of those lines. In whole numbers: the
-// order of the pieces does not matter.
+// order of the pieces does not matter. Where the lines cancel each other (a rod that goes all the way through a plate)
+// what is left is round-off, which tells no way.
 SIM_STAGE OverlapWay way_of_crossing(const MeshOverlap& o, real radius) {
-    const real scale = divide(real(1 << 24), 4 * radius * radius);
     const vec3 middle = real(0.5) * (o.lower + o.upper);
+    const real size = length(o.upper - o.lower), scale = divide(real(1 << 28), size * size);
+    const real rounding = multiply_add(4 * REAL_EPSILON * scale, size * radius, real(1));  // of a piece
     int64 area[3] = {0, 0, 0};
+    int pieces = 0;
     OverlapWay way;
     way.left = REAL_INFINITY;
     const auto visit_lines = [&](auto visit) {
@@ -546,9 +549,12 @@ SIM_STAGE OverlapWay way_of_crossing(const MeshOverlap& o, real radius) {
     visit_lines([&](int, int, vec3 from, vec3 to) {
         const vec3 part = scale * cross(from - middle, to - middle);
         for (int i = 0; i < 3; ++i) area[i] += to_int(part[i]);
+        ++pieces;
     });
-    way.normal = normalize(vec3{real(area[0]), real(area[1]), real(area[2])});
-    if (is_zero(way.normal)) return way;
+    const vec3 sum = {real(area[0]), real(area[1]), real(area[2])};
+    way.normal = zero_vec3();
+    if (!(length(sum) > rounding * real(pieces))) return way;
+    way.normal = normalize(sum);
     real lowest = REAL_INFINITY, highest = -REAL_INFINITY;
     visit_lines([&](int ta, int tb, vec3 from, vec3 to) {
         const real low = minimum(dot(way.normal, from), dot(way.normal, to)), high = dot(way.normal, from);

@@ -137,6 +137,21 @@ def test_a_body_held_in_several_places_leaves_by_the_way_that_parts_all_of_them(
     assert depth < 1.05 * shortest
 
 
+def test_what_goes_all_the_way_through_a_plate_is_pushed_out_along_its_length(precision):
+    """The lines in which the two cross cancel each other, and what round-off leaves of them tells no way."""
+    meshes = [angle_piece(), block(0.3, 0.3, 0.005)]
+    random = np.random.default_rng(7)
+    pose = np.zeros((24, 2, 7))
+    pose[:, 1, :3] = random.uniform([-0.05, -0.05, 0.16], [0.05, 0.05, 0.25], (24, 3))
+    turn = random.integers(0, 4, (24, 2)) * np.pi / 4
+    pose[..., 5], pose[..., 6] = np.sin(turn), np.cos(turn)
+    *_, found = contacts_at(meshes, np.tile([0, 1], (24, 1)), pose, precision)
+    for pair, height in zip(found, pose[:, 1, 2], strict=True):
+        deepest = pair["distance"].argmin()
+        assert np.allclose(pair["normal"][deepest], [0, 0, 1], atol=1e-6)
+        assert pair["distance"][deepest] == pytest.approx(height - 0.305, abs=1e-6)
+
+
 @pytest.mark.parametrize("ground", ["block", "fine sheet", "sheet of two triangles"])
 @pytest.mark.parametrize("depth", [1e-4, 2e-3, 1e-2])
 def test_a_block_of_twelve_triangles_on_a_floor_is_pushed_up_alone(ground, depth, precision):
