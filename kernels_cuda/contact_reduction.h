@@ -47,7 +47,7 @@ struct ContactReduction {
     vec3 tangent_hint;
     real limit;  // m: contacts that are deeper are left out
     real time;   // of the contacts that come
-    real way;   // m, to go until then
+    real way;    // m, to go until then
     ReducedContact slot[NORMAL_BINS * BIN_SLOTS];
     real score[NORMAL_BINS * BIN_SLOTS];
 

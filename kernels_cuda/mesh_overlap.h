@@ -330,7 +330,7 @@ SIM_STAGE void edge_way(const MeshOverlap& o, int ta, const Triangle& a, int i, 
     if (!edge_supports(o.side[0], ta, a, i, n, sense[0]) || !edge_supports(o.side[1], tb, b, j, -n, sense[1])) return;
     const vec3 on_a = multiply_add(along_a, ea, pa), on_b = multiply_add(-depth, n, on_a);
     if (!have_passed(o, on_a, on_b, n, depth) && !cross_at_edges(o, ta, a, i, tb, b, j)) return;
-    if (!is_still_held(o, 0, on_b, n)) return;
+    if (!is_still_held(o, 0, on_b, n) && !is_still_held(o, 1, on_a, -n)) return;
     best = {on_a, n, depth, left, {sense[0], sense[1]}, {ta, tb}, name};
 }
 

@@ -152,6 +152,22 @@ def test_what_goes_all_the_way_through_a_plate_is_pushed_out_along_its_length(pr
         assert pair["distance"][deepest] == pytest.approx(height - 0.305, abs=1e-6)
 
 
+def test_edges_that_still_cross_after_a_way_are_seen_whichever_mesh_is_first(precision):
+    """A clamp on a sheet: its second way, twice as deep as the first, is by two edges."""
+    pose = np.array(
+        [
+            [0, 0, 0, -0.4713, 0.75014, -0.44461, 0.13225],
+            [-0.15797, 0.05856, -0.04684, 0.64519, 0.39717, -0.52268, -0.39089],
+        ]
+    )
+    pose[:, 3:] = unit(pose[:, 3:])
+    deepest = []
+    for order in ([0, 1], [1, 0]):
+        *_, (found,) = contacts_at([sheet(0.3), clamp()], np.array([order]), pose[None, order], precision)
+        deepest.append(-found["distance"].min())
+    assert deepest == pytest.approx([0.1565, 0.1565], abs=1e-4)
+
+
 @pytest.mark.parametrize("ground", ["block", "fine sheet", "sheet of two triangles"])
 @pytest.mark.parametrize("depth", [1e-4, 2e-3, 1e-2])
 def test_a_block_of_twelve_triangles_on_a_floor_is_pushed_up_alone(ground, depth, precision):
