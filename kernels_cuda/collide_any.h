@@ -3,6 +3,7 @@
 #pragma once
 
 #include "collide.h"
+#include "mesh_near.h"
 #include "mesh_overlap.h"
 #include "surface_exit.h"
 #include "sweep_mesh.h"
@@ -100,8 +101,15 @@ SIM_STAGE void collide_surfaces(const MeshShape& first, const Transform& pose0, 
     const real sunk = is_solid ? real(0) : SUNK_PART * minimum(radius0, radius1);
     const vec3 centre = inverse_transform_point(pose1, pose0.p);
     const vec3 reach = (radius0 + maximum(found.reach, way)) * vec3{1, 1, 1};
-    const MeshBox box = unscaled_box(second, centre - reach, centre + reach);
-    visit_triangles(second, [&] { return box; }, [&](int t) {
+    MeshBox box = unscaled_box(second, centre - reach, centre + reach);
+    const NearMesh near = near_mesh(first, pose0, radius0, second, pose1, radius1, found.reach, sweep);
+    // of a solid what is apart along any axis has no contact
+    if (is_solid && !sweep) box = common_box(box, near.box_of(second));
+    const auto may_be_near = [&](int node) {
+        return overlaps(box, *second.model, node) && near.meets_node(*second.model, node);
+    };
+    visit_leaves(second, may_be_near, [&](int t) {
+        if (!near.meets_triangle(second, t)) return;
         const FreeTriangle free = free_triangle(second, t, pose1);
         if (dot(free.normal, free.normal) == 0) return;
         const Triangle triangle = load_triangle(second, t, zero_vec3());
@@ -119,8 +127,8 @@ SIM_STAGE void collide_surfaces(const MeshShape& first, const Transform& pose0, 
         BodyOverSurface s = body_over_surface(first, pose0, base, free.body, free.pose, extent);
         s.sunk = sunk;
         s.crosses = crosses;
-        const MeshBox near = body_box(s, found.reach);
-        visit_triangles(first, [&] { return near; }, [&](int u) { collide_triangle(s, u, facing); });
+        const MeshBox around = body_box(s, found.reach);
+        visit_triangles(first, [&] { return around; }, [&](int u) { collide_triangle(s, u, facing); });
     });
 }
 

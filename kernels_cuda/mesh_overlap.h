@@ -18,6 +18,10 @@ struct OverlapSide {
     bool solid;   // it closes up
     real sense;   // 1: it pushes along its normals, -1: against them; 0: open, not yet known
 
+    SIM_FUNCTION vec3 corner(int t, int i) const {
+        return turn * (multiply(mesh.scale, raw_corner(mesh, t, i)) - origin);
+    }
+
     SIM_FUNCTION Triangle triangle(int t) const {
         Triangle result = load_triangle(mesh, t, origin);
         for (int i = 0; i < 3; ++i) result.corner[i] = turn * result.corner[i];
@@ -45,9 +49,11 @@ struct OverlapSide {
     }
 };
 
+constexpr int NO_WAY = 3;
+
 // What a feature is found by: the order in which of two equally near ways the first is taken.
 struct WayName {
-    int kind;  // 0, 1: a vertex of that mesh, 2: two edges
+    int kind;  // 0, 1: a vertex of that mesh, 2: two edges, NO_WAY: none as yet
     int one, other;
 
     SIM_INLINE bool before(const WayName& b) const {
@@ -73,6 +79,7 @@ struct MeshOverlap {
     real far;           // m: no ray through a mesh is longer
     real clear;         // m: round-off
     vec3 shift;         // of the second by the ways so far
+    real moved;         // m: the length of that
     real enough = REAL_INFINITY;  // m: along some way all of one leaves all of the other, so no contact is deeper
 
     // How a mesh has been moved against the other.
@@ -80,6 +87,9 @@ struct MeshOverlap {
 };
 
 constexpr int MOST_WAYS = 8;
+// The nearest way is looked for within this part of the smaller mesh's radius first, and within so many times as much
+// after that.
+constexpr real FIRST_REACH = real(0.03125), REACH_GROWTH = 4;
 // Ways after the first are looked for no deeper than this part of the smaller mesh's radius (what moves by more in a
 // step is followed), or than this many times what is deepest so far.
 constexpr real LATER_PART = SURFACE_THICKNESS, LATER_FACTOR = 4;
@@ -249,13 +259,13 @@ SIM_INLINE bool owns_edge(const OverlapSide& s, int t, int edge) {
 // ---- ways ----------------------------------------------------------------------------------------------------------
 
 SIM_FUNCTION bool is_better(const MeshOverlap& o, const OverlapWay& best, real left, const WayName& name) {
-    const real moved = length(o.shift), least = moved > 0 ? multiply_add(CLEARED_PART, moved, 4 * o.clear) : -o.clear;
+    const real least = o.moved > 0 ? multiply_add(CLEARED_PART, o.moved, 4 * o.clear) : -o.clear;
     return left > least && (left < best.left || (left == best.left && name.before(best.name)));
 }
 
 // How far from a feature the other one of a better way may be.
 SIM_INLINE real search_reach(const MeshOverlap& o, const OverlapWay& best) {
-    return minimum(o.limit, best.left + length(o.shift)) + 4 * o.clear;
+    return minimum(o.limit, best.left + o.moved) + 4 * o.clear;
 }
 
 // Do triangles at a vertex cross a face, or those at an edge those at another one? Then they have passed each other,
@@ -310,22 +320,27 @@ SIM_FUNCTION void all_vertex_ways(const MeshOverlap& o, int k, real slack, Overl
     });
 }
 
-// An edge of each mesh, across each other.
-SIM_STAGE void edge_way(const MeshOverlap& o, int ta, const Triangle& a, int i, int tb, const Triangle& b, int j,
+// An edge of each mesh, across each other: of triangle ta, with corners `at`, and of tb.
+SIM_STAGE void edge_way(const MeshOverlap& o, int ta, const vec3* at, int i, int tb, const Triangle& b, int j,
                         OverlapWay& best) {
-    const vec3 pa = a.corner[i], ea = a.corner[(i + 1) % 3] - pa, pb = b.corner[j], eb = b.corner[(j + 1) % 3] - pb;
+    const vec3 pa = at[i], ea = at[(i + 1) % 3] - pa, pb = b.corner[j], eb = b.corner[(j + 1) % 3] - pb;
     const vec3 across = cross(ea, eb), between = pb - pa;
     const real size = dot(across, across), height = dot(across, between), most = search_reach(o, best);
     if (height * height > most * most * size) return;
     if (!(size > CROSSED_EDGES * CROSSED_EDGES * (dot(ea, ea) * dot(eb, eb)))) return;
+    const real area_a = dot(cross(between, eb), across), area_b = dot(cross(between, ea), across);
+    const auto is_beyond = [&](real area) {
+        return area < -2 * FOOT_SLACK * size || area > (1 + 2 * FOOT_SLACK) * size;
+    };
+    if (is_beyond(area_a) || is_beyond(area_b)) return;
     const vec3 n = height > 0 ? -normalize(across) : normalize(across);
     const real depth = -dot(n, between), left = depth - dot(n, o.shift);
     const WayName name = {2, 3 * ta + i, 3 * tb + j};
     if (!(depth >= -o.clear && depth < o.limit) || !is_better(o, best, left, name)) return;
-    const real scale = reciprocal(size), along_a = scale * dot(cross(between, eb), across),
-               along_b = scale * dot(cross(between, ea), across);
+    const real scale = reciprocal(size), along_a = scale * area_a, along_b = scale * area_b;
     const auto is_within = [](real x) { return x >= -FOOT_SLACK && x <= 1 + FOOT_SLACK; };
     if (!is_within(along_a) || !is_within(along_b)) return;
+    const Triangle a = o.side[0].triangle(ta);
     real sense[2];
     if (!edge_supports(o.side[0], ta, a, i, n, sense[0]) || !edge_supports(o.side[1], tb, b, j, -n, sense[1])) return;
     const vec3 on_a = multiply_add(along_a, ea, pa), on_b = multiply_add(-depth, n, on_a);
@@ -368,11 +383,11 @@ SIM_FUNCTION void all_edge_ways(const MeshOverlap& o, OverlapWay& best) {
         const vec3 lower = maximum(least_corner(b), o.lower) - reach,
                    upper = minimum(largest_corner(b), o.upper) + reach;
         o.side[0].visit(lower, upper, [&](int ta) {
-            const Triangle a = o.side[0].triangle(ta);
+            const vec3 at[3] = {o.side[0].corner(ta, 0), o.side[0].corner(ta, 1), o.side[0].corner(ta, 2)};
             for (int i = 0; i < 3; ++i) {
                 if (!owns_edge(o.side[0], ta, i)) continue;
                 for (int j = 0; j < 3; ++j)
-                    if (edges_b >> j & 1) edge_way(o, ta, a, i, tb, b, j, best);
+                    if (edges_b >> j & 1) edge_way(o, ta, at, i, tb, b, j, best);
             }
         });
     });
@@ -458,6 +473,7 @@ SIM_STAGE void write_way(MeshOverlap& o, const OverlapWay& way, int number, real
                         [&](int ta) { write_faces(o, ta, o.side[0].triangle(ta), tb, b, way.depth, most, write); });
     });
     o.shift = multiply_add(maximum(-write.deepest - dot(way.normal, o.shift), o.clear), way.normal, o.shift);
+    o.moved = length(o.shift);
 }
 
 // A box of the frame about a mesh, and where it is open about what it may push out.
@@ -492,7 +508,8 @@ SIM_FUNCTION MeshOverlap overlap_of(const MeshShape& first, const Transform& pos
                      2 * radius,
                      far,
                      64 * REAL_EPSILON * radius,
-                     zero_vec3()};
+                     zero_vec3(),
+                     0};
     vec3 lower, upper;
     box_in_frame(o, 0, o.lower, o.upper);
     box_in_frame(o, 1, lower, upper);
@@ -507,16 +524,27 @@ SIM_FUNCTION void all_ways(const MeshOverlap& o, real radius, OverlapWay& best) 
     all_edge_ways(o, best);
 }
 
+// Looks for a better way, near by first: where one is found that is well within reach, none is further away.
+SIM_FUNCTION void search_ways(const MeshOverlap& o, real radius, OverlapWay& best) {
+    const real furthest = o.limit + o.moved;
+    for (real reach = FIRST_REACH * radius;; reach *= REACH_GROWTH) {
+        const bool is_last = best.name.kind != NO_WAY || !(reach < furthest);
+        if (best.name.kind == NO_WAY) best.left = is_last ? REAL_INFINITY : reach;
+        all_ways(o, radius, best);
+        if (is_last || best.left <= real(0.5) * reach) return;
+    }
+}
+
 SIM_STAGE OverlapWay nearest_way(MeshOverlap& o, real radius) {
     OverlapWay best;
     best.left = REAL_INFINITY;
-    best.name = {3, 0, 0};
-    all_ways(o, radius, best);
+    best.name = {NO_WAY, 0, 0};
+    search_ways(o, radius, best);
     if (!o.asks) {  // what has come out again on the far side is beyond the box
         const vec3 reach = search_reach(o, best) * vec3{1, 1, 1};
         o.lower = o.lower - reach;
         o.upper = o.upper + reach;
-        all_ways(o, radius, best);
+        search_ways(o, radius, best);
     }
     return best;
 }
@@ -588,7 +616,7 @@ SIM_STAGE vec3 furthest_point(const OverlapSide& s, vec3 way) {
     };
     visit_leaves(s.mesh, may_be_higher, [&](int t) {
         for (int i = 0; i < 3; ++i) {
-            const vec3 p = s.turn * (multiply(s.mesh.scale, raw_corner(s.mesh, t, i)) - s.origin);
+            const vec3 p = s.corner(t, i);
             const real height = dot(way, p);
             if (!(height > highest || (height == highest && compare(p, best) < 0))) continue;
             highest = height;
@@ -635,7 +663,7 @@ SIM_STAGE OverlapWay way_of_wholes(const MeshOverlap& o) {
     OverlapWay best;
     best.depth = best.left = REAL_INFINITY;
     best.normal = zero_vec3();
-    best.name = {3, 0, 0};
+    best.name = {NO_WAY, 0, 0};
     for (int k = 0; k < 2; ++k) best.sense[k] = o.side[k].sense;
     for (int k = 0; k < 2; ++k)
         if (o.side[k].solid) o.side[k].visit(o.lower, o.upper, [&](int t) {
@@ -697,7 +725,7 @@ SIM_STAGE OverlapWay way_along(const MeshOverlap& o, vec3 n, real most) {
     way.depth = 0;
     way.left = REAL_INFINITY;
     way.normal = n;
-    way.name = {3, 0, 0};
+    way.name = {NO_WAY, 0, 0};
     for (int k = 0; k < 2; ++k) way.sense[k] = o.side[k].sense;
     if (is_zero(n)) return way;
     vec3 lower, upper;
@@ -769,7 +797,7 @@ SIM_STAGE bool leave_overlap(const MeshShape& first, const Transform& pose0, rea
             best = whole;
         }
         write_way(o, best, i, DEEPER_PART * radius, write);
-        o.limit = minimum(o.enough, maximum(LATER_PART * radius, LATER_FACTOR * length(o.shift)));
+        o.limit = minimum(o.enough, maximum(LATER_PART * radius, LATER_FACTOR * o.moved));
     }
     return true;
 }

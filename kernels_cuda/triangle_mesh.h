@@ -77,6 +77,10 @@ SIM_FUNCTION MeshBox unscaled_box(const MeshShape& s, vec3 lower, vec3 upper) {
     return {minimum(a, b) - slack, maximum(a, b) + slack};
 }
 
+SIM_INLINE MeshBox common_box(const MeshBox& a, const MeshBox& b) {
+    return {maximum(a.lower, b.lower), minimum(a.upper, b.upper)};
+}
+
 SIM_INLINE bool meet(const MeshBox& box, vec3 lower, vec3 upper) {
     return lower.x <= box.upper.x && box.lower.x <= upper.x && lower.y <= box.upper.y && box.lower.y <= upper.y &&
            lower.z <= box.upper.z && box.lower.z <= upper.z;
