@@ -57,6 +57,23 @@ SIM_FUNCTION MeshBox body_box(const BodyOverSurface& s, real reach, vec3 way = z
                         s.origin + upper + maximum(way, zero_vec3()));
 }
 
+// Is a body that is a triangle further from one of a surface than counts, along its own normal? `reach(n)`: how far
+// that is where the body lies in the direction n from the surface. Not asked of a height field, which is solid below.
+template <class Reach>
+SIM_FUNCTION bool is_off_facet(const BodyOverSurface& s, const Triangle& t, Reach reach) {
+    if (s.body.kind != CONVEX_TRIANGLE || s.surface.is_field) return false;
+    const vec3* own = s.body.corner;
+    const vec3 n = s.turn * unit_normal(own[1] - own[0], own[2] - own[0]), place = s.turn * own[0];
+    const real a = dot(n, t.corner[0] - place), b = dot(n, t.corner[1] - place), c = dot(n, t.corner[2] - place);
+    return minimum(a, minimum(b, c)) > reach(-n) || -maximum(a, maximum(b, c)) > reach(n);
+}
+
+// Room for round-off where a triangle and a body are told apart.
+SIM_FUNCTION real apart_slack(const BodyOverSurface& s, const Triangle& t) {
+    const vec3 size = absolute(t.corner[0]) + absolute(t.corner[1]) + absolute(t.corner[2]);
+    return multiply_add(NEAR_PART, s.radius, NEAR_PLACE * (size.x + size.y + size.z));
+}
+
 SIM_FUNCTION Convex triangle_body(const BodyOverSurface& s, const Triangle& t) {
     Convex c = {s.surface.is_field ? CONVEX_PRISM : CONVEX_TRIANGLE, zero_vec3(), 0, nullptr, -1,
                 {t.corner[0], t.corner[1], t.corner[2]}, 0};
@@ -120,6 +137,8 @@ SIM_STAGE void collide_triangle(const BodyOverSurface& s, int t, Writer& write) 
     const real front = dot(n, highest - triangle.corner[0]);
     const bool behind = front < 0 && !s.surface.is_field;
     if (behind && !(height > -s.sunk)) return;
+    const real apart = maximum(write.reach, s.sunk) + apart_slack(s, triangle);
+    if (is_off_facet(s, triangle, [&](vec3) { return apart; })) return;
     const int number = t - s.surface.model->mesh_triangle_start[s.surface.mesh];
     const Convex face = triangle_body(s, triangle);
     const ConvexPair pair = convex_pair(face, s.frame, s.body, s.pose, s.radius, s.radius);

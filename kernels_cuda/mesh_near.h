@@ -4,9 +4,6 @@
 #include "continuous.h"
 #include "triangle_mesh.h"
 
-// Room for round-off in boxes of two frames: this part of both radii, and of the places in the world.
-constexpr real NEAR_PART = real(1e-3), NEAR_PLACE = real(64) * REAL_EPSILON;
-
 // All of a mesh as far as it reaches, in its own axes, before the triangles of another one.
 struct NearMesh {
     vec3 lower, upper;

@@ -89,7 +89,7 @@ struct MeshOverlap {
 constexpr int MOST_WAYS = 8;
 // The nearest way is looked for within this part of the smaller mesh's radius first, and within so many times as much
 // after that.
-constexpr real FIRST_REACH = real(0.03125), REACH_GROWTH = 4;
+constexpr real FIRST_REACH = real(0.03125), REACH_GROWTH = 16;
 // Ways after the first are looked for no deeper than this part of the smaller mesh's radius (what moves by more in a
 // step is followed), or than this many times what is deepest so far.
 constexpr real LATER_PART = SURFACE_THICKNESS, LATER_FACTOR = 4;

@@ -48,12 +48,12 @@ struct MovingSurface {
     }
 };
 
-// When the body touches triangle t, negative: not within the step. Where it comes from behind it has met another one
-// before.
-SIM_STAGE real touch_time(const MovingSurface& m, int t) {
+// When the body, which starts at `start`, touches triangle t, negative: not within the step. Where it comes from behind
+// it has met another one before.
+SIM_STAGE real touch_time(const MovingSurface& m, const BodyOverSurface& start, int t) {
     PairSweep s = *m.sweep;
     for (;;) {
-        const BodyOverSurface at = m.at(s.time);
+        const BodyOverSurface at = s.time > 0 ? m.at(s.time) : start;
         const Triangle triangle = load_triangle(at.surface, t, at.origin);
         if (dot(triangle.normal, triangle.normal) == 0) return -1;
         const Convex face = triangle_body(at, triangle);
@@ -68,6 +68,50 @@ SIM_STAGE real touch_time(const MovingSurface& m, int t) {
     }
 }
 
+// All that a body may do within the step, to tell what it stays clear of. In the frame of the surface at the start.
+struct WholeWay {
+    vec3 lower, upper;  // of the body at the start
+    vec3 nearer;        // how its centre of mass and the surface's move towards each other
+    real around;        // by how much more
+    real still;         // how near what does not move counts
+
+    // Does the body, in the direction n from a triangle, come near it?
+    SIM_FUNCTION real reach(vec3 n) const { return maximum(still, dot(n, nearer) + around); }
+
+    // Is the body so far from a triangle, along an axis or the normal of one of them, that it neither touches it on the
+    // way nor has contacts with it where it stands?
+    SIM_FUNCTION bool misses(const BodyOverSurface& s, const Triangle& t) const {
+        const real slack = apart_slack(s, t);
+        const vec3 n = t.normal;
+        if (dot(n, body_support(s, -n) - t.corner[0]) > reach(n) + slack) return true;
+        if (s.surface.is_field) return false;  // solid below
+        const vec3 least = minimum(t.corner[0], minimum(t.corner[1], t.corner[2])),
+                   most = maximum(t.corner[0], maximum(t.corner[1], t.corner[2]));
+        for (int k = 0; k < 3; ++k) {
+            if (lower[k] - most[k] > maximum(still, nearer[k] + around) + slack) return true;
+            if (least[k] - upper[k] > maximum(still, around - nearer[k]) + slack) return true;
+        }
+        return dot(n, t.corner[0] - body_support(s, n)) > reach(-n) + slack ||
+               is_off_facet(s, t, [&](vec3 d) { return reach(d) + slack; });
+    }
+};
+
+// What is never nearer than speed span / SWEEP_ROUNDS is missed by touch_time before its rounds run out.
+SIM_FUNCTION WholeWay whole_way(const MovingSurface& m, const BodyOverSurface& start, real reach) {
+    const PairSweep& s = *m.sweep;
+    const BodyMotion &own = s.body[m.side], &other = s.body[1 - m.side];
+    WholeWay way;
+    way.nearer = inverse_rotate(start.frame.q, s.span * (own.linear - other.linear));
+    const real creep = divide(s.speed, real(SWEEP_ROUNDS - 1));
+    way.around = multiply_add(s.span, s.turning + creep, s.margin + s.tolerance);
+    way.still = maximum(reach, start.sunk);
+    for (int k = 0; k < 3; ++k) {
+        way.upper[k] = body_support(start, unit_vector(k))[k];
+        way.lower[k] = body_support(start, -unit_vector(k))[k];
+    }
+    return way;
+}
+
 // No contact of a triangle that is touched on the way is deeper than this many times the sweep's tolerance.
 constexpr real TOUCH_DEPTH = 4;
 
@@ -79,11 +123,14 @@ SIM_FUNCTION void sweep_surface(const MovingSurface& m, ContactReduction& found,
     const BodyOverSurface start = m.at(0);
     const Transform frame = found.frame;
     const real reach = found.reach, limit = found.limit;
+    const WholeWay way = whole_way(m, start, reach);
     visit_triangles(
         m.surface, [&] { return box; },
         [&](int t) {
+            const Triangle triangle = load_triangle(m.surface, t, start.origin);
+            if (is_zero(triangle.normal) || way.misses(start, triangle)) return;
             if (m.leaves(load_triangle(m.surface, t, zero_vec3()).normal)) return;
-            const real time = touch_time(m, t);
+            const real time = touch_time(m, start, t);
             if (!(time >= 0)) return collide(start, t);
             found.reach = maximum(m.sweep->reach(time), reach);
             found.time = maximum(time, SWEEP_START);

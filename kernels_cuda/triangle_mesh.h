@@ -65,6 +65,10 @@ SIM_FUNCTION int triangle_across(const MeshShape& s, int t, int edge) {
     return s.model->mesh_neighbour[3 * t + (mirrored ? (4 - edge) % 3 : edge)];
 }
 
+// What is further apart than it reaches by more than this part of its size, and of the places of what is compared, has
+// no contact, whatever round-off says.
+constexpr real NEAR_PART = real(1e-3), NEAR_PLACE = real(64) * REAL_EPSILON;
+
 // A box in the frame of the mesh, unscaled.
 struct MeshBox {
     vec3 lower, upper;
