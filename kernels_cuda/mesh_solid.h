@@ -46,11 +46,20 @@ SIM_STAGE WayOut way_out(const MeshShape& s, vec3 p) {
     return out;
 }
 
+// A point within a body, in its frame: of a hull the mean of its vertices, any of which may lie on what the body touches.
+SIM_FUNCTION vec3 inner_point(const Convex& body) {
+    if (body.kind != CONVEX_HULL) return zero_vec3();
+    const int count = hull_points(body);
+    vec3 sum = zero_vec3();
+    for (int i = 0; i < count; ++i) sum = sum + hull_point(body, i);
+    return reciprocal(real(count)) * sum;
+}
+
 // Pushes a body out of a mesh that holds it, when no triangle touches it. Contacts as of collide_surface.
 SIM_STAGE void push_out_body(const MeshShape& mesh, const Transform& mesh_pose, const Convex& body,
                              const Transform& pose, ContactReduction& found) {
     if (found.deepest().number >= 0) return;
-    const vec3 own = body.kind == CONVEX_HULL ? hull_point(body, 0) : zero_vec3();
+    const vec3 own = inner_point(body);
     const WayOut out = way_out(mesh, inverse_transform_point(mesh_pose, transform_point(pose, own)));
     if (!(out.distance <= REAL_MAX)) return;
     const vec3 n = rotate(mesh_pose.q, out.normal), back = -inverse_rotate(pose.q, n);

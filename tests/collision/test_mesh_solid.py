@@ -225,3 +225,20 @@ def test_a_clip_about_a_bar_is_pushed_across_the_bar_not_along_it():
     distance, normal, expected = deepest_contact(builder)
     assert distance == pytest.approx(-0.0005, abs=1e-9) and expected == pytest.approx(-0.0005, abs=1e-9)
     assert abs(normal[0]) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_a_hull_that_touches_a_closed_mesh_is_not_held_by_it(precision):
+    """Its vertices lie on the surface: round-off says of some that they are inside."""
+    tolerance = 1e-6 if precision == "float32" else 1e-12
+    for place in np.random.default_rng(3).uniform(-0.3, 0.3, (30, 2)):
+        builder = sim.ModelBuilder()
+        body = builder.add_body(xform=sim.transform((*place, 0.375)))  # of numbers that are sums of powers of two
+        builder.add_shape_convex_hull(body, 0.125 * CORNERS)
+        builder.add_shape_mesh(-1, convex_hull(CORNERS * (0.5, 0.5, 0.25)))
+        model = builder.finalize(device="cpu", precision=precision)
+        contacts = model.contacts()
+        sim.collide(model, model.state(), contacts)
+        found = slice(int(contacts.count[0]))
+        assert np.all(np.abs(contacts.distance[found]) < tolerance), place
+        assert np.all(np.abs(contacts.normal[found, 2]) > 0.99), place
