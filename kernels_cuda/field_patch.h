@@ -40,7 +40,8 @@ enum PatchKind : int {
     PATCH_QUAD,      // corner[0] + u corner[1] + v corner[2]
     PATCH_TRIANGLE,  // u runs from corner[0] to the side across, v along that side
     PATCH_ROUND,     // quarter `side` of what lies between two circles about z: corner[i] is {radius, height, -}
-    PATCH_BALL,      // what face `side` of a cube sees of an ellipsoid about corner[0] with semi-axes corner[1]
+    PATCH_BALL,      // what face `side` of a cube sees of an ellipsoid about corner[0] with semi-axes corner[1]:
+                     // of the part of that face about corner[2] that goes to the nearest rim each way
 };
 
 // Seen from outside, u to v turns counter-clockwise on quads and triangles.
@@ -89,10 +90,11 @@ SIM_FUNCTION PatchPiece patch_piece(const Patch& p, real u, real v, real du, rea
         default: {
             // n = w / |w| over the cube's face; its second derivative along a unit direction is at most 1.62 there
             const int k = p.side >> 1, k1 = (k + 1) % 3, k2 = (k + 2) % 3;
+            const real size1 = 1 - absolute(c[k1]), size2 = 1 - absolute(c[k2]), du1 = size1 * du, dv2 = size2 * dv;
             vec3 w, n1 = zero_vec3(), n2 = zero_vec3();
             w[k] = p.side & 1 ? real(-1) : real(1);
-            w[k1] = u;
-            w[k2] = v;
+            w[k1] = multiply_add(size1, u, c[k1]);
+            w[k2] = multiply_add(size2, v, c[k2]);
             const real inverse = inverse_square_root(dot(w, w));
             const vec3 n = inverse * w;
             n1[k1] = 1;
@@ -100,8 +102,8 @@ SIM_FUNCTION PatchPiece patch_piece(const Patch& p, real u, real v, real du, rea
             n1 = inverse * multiply_add(-n[k1], n, n1);
             n2 = inverse * multiply_add(-n[k2], n, n2);
             const real most = maximum(b.x, maximum(b.y, b.z));
-            return {a + multiply(b, n), du * multiply(b, n1), dv * multiply(b, n2),
-                    real(0.81) * most * multiply_add(du, du, dv * dv), zero_vec3()};
+            return {a + multiply(b, n), du1 * multiply(b, n1), dv2 * multiply(b, n2),
+                    real(0.81) * most * multiply_add(du1, du1, dv2 * dv2), zero_vec3()};
         }
     }
 }
@@ -113,7 +115,10 @@ SIM_FUNCTION vec3 patch_normal(const Patch& p) {
     return normalize(cross(p.corner[1] - p.corner[0], p.corner[2] - p.corner[0]));
 }
 
-SIM_INLINE Patch ball_patch(vec3 centre, vec3 axes, int side) { return {PATCH_BALL, side, {centre, axes, axes}}; }
+SIM_INLINE Patch ball_patch(vec3 axes, int side) { return {PATCH_BALL, side, {zero_vec3(), axes, zero_vec3()}}; }
+SIM_INLINE Patch half_ball_patch(real radius, real z, int side) {  // the half about (0, 0, z) that looks away from 0
+    return {PATCH_BALL, side, {{0, 0, z}, {radius, radius, radius}, {0, 0, z < 0 ? real(-0.5) : real(0.5)}}};
+}
 SIM_INLINE Patch round_patch(real r0, real z0, real r1, real z1, int side) {
     return {PATCH_ROUND, side, {{r0, z0, 0}, {r1, z1, 0}, zero_vec3()}};
 }
@@ -134,18 +139,17 @@ SIM_INLINE int patch_count(const Convex& c) {
 
 SIM_FUNCTION Patch body_patch(const Convex& c, int i) {
     const real r = c.size.x, h = c.size.y;
-    const vec3 ball = {c.radius, c.radius, c.radius};
     switch (c.kind) {
         case CONVEX_BOX: return box_patch(c.size, i);
-        case CONVEX_ELLIPSOID: return ball_patch(zero_vec3(), c.size, i);
-        case CONVEX_SEGMENT:  // of the two balls the face that looks inwards is left out
+        case CONVEX_ELLIPSOID: return ball_patch(c.size, i);
+        case CONVEX_SEGMENT:
             if (i >= 10) return round_patch(c.radius, -h, c.radius, h, i);
-            return ball_patch({0, 0, i < 5 ? h : -h}, ball, i < 5 ? i : i < 9 ? i - 5 : 5);
+            return half_ball_patch(c.radius, i < 5 ? h : -h, i < 5 ? i : i < 9 ? i - 5 : 5);
         case CONVEX_CYLINDER:
             if (i < 4) return round_patch(r, -h, r, h, i);
             return round_patch(0, i < 8 ? h : -h, r, i < 8 ? h : -h, i);
         case CONVEX_CONE: return round_patch(0, i < 4 ? h : -h, r, -h, i);
-        default: return ball_patch(zero_vec3(), ball, i);
+        default: return ball_patch({c.radius, c.radius, c.radius}, i);
     }
 }
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 import numpy as np
 
 
-def _ball(center, axes):
+def _ball(center, axes, first=0.0, last=np.pi):
+    """Between two angles from the z axis."""
+
     def surface(u, v):
-        polar, turn = np.pi * v, 2 * np.pi * u
+        polar, turn = first + (last - first) * v, 2 * np.pi * u
         unit = np.stack([np.sin(polar) * np.cos(turn), np.sin(polar) * np.sin(turn), np.cos(polar)], axis=-1)
         return np.asarray(center) + np.asarray(axes) * unit
 
@@ -59,7 +61,8 @@ def surfaces(kind: str, size) -> list:
         return [_rectangle(side * middle, one, other) for middle, one, other in pairs for side in (-1, 1)]
     r, h = size
     if kind == "capsule":
-        return [_ball((0, 0, h), (r, r, r)), _ball((0, 0, -h), (r, r, r)), _turned(r, -h, r, h)]
+        caps = _ball((0, 0, h), (r, r, r), last=np.pi / 2), _ball((0, 0, -h), (r, r, r), first=np.pi / 2)
+        return [*caps, _turned(r, -h, r, h)]
     if kind == "cylinder":
         return [_turned(r, -h, r, h), _turned(0, h, r, h), _turned(0, -h, r, -h)]
     return [_turned(0, h, r, -h), _turned(0, -h, r, -h)]

@@ -14,7 +14,7 @@ from simengine.builder.mesh_data import convex_hull
 from simengine.collision import SDF
 from simengine.runtime.modes import emulated_lanes
 from tests.collision.collision_pairs import random_rotations, unit
-from tests.collision.field_reference import least_value
+from tests.collision.field_reference import least_value, least_values
 from tests.collision.field_scenes import GIVEN, HULL, SHAPES, bodies_over, brought_to, contacts_between, distances
 from tests.collision.test_rest_shapes import simulate
 
@@ -115,6 +115,26 @@ def test_contacts_lie_where_the_field_says(fields, kind, name):
         assert deepest < exact[i] + step
         assert deepest > lowest[i] - step - 2e-3 * of_vertex[own].any()  # a vertex is measured across the face
         assert (np.diff(found["feature"][own]) > 0).all() and own.sum() <= 16
+
+
+def test_points_on_a_capsule_are_on_its_surface_where_a_thin_ring_passes_through_it():
+    """The middle of the ring, where its field is least, passes by the equators of the balls at the capsule's ends:
+    inside, also of the balls' inner halves."""
+    field = SDF.torus(0.2, 0.03).to_grid(0.01, sparse=False, precision="float64", device="cpu")
+    x, z = np.meshgrid([0.16, 0.165, 0.18, 0.24], [0.06, 0.07, 0.09, 0.11])
+    places = np.stack([x, 0 * x, z], axis=-1).reshape(-1, 3)
+    places = np.concatenate([places, places * [1, 1, -1]])
+    poses = np.concatenate([places, np.tile([0.0, 0, 0, 1], (len(places), 1))], axis=1)
+    model = over(field, "capsule", poses, "float64")
+    capsule = SDF.capsule(*SHAPES["capsule"])
+    found = distances(model, [[0, i + 1] for i in range(len(poses))])
+    assert np.abs(capsule.sample(found["point1"] - places)).max() < 1e-9
+    assert np.abs(field.sample(found["point1"]) - found["distance"]).max() < 1e-9
+    reference = least_values(field, "capsule", SHAPES["capsule"], np.tile(np.eye(3), (len(poses), 1, 1)), places)
+    assert np.abs(found["distance"] - reference).max() < 1e-6
+    contacts = contacts_between(model)
+    assert len(np.unique(contacts["shape0"])) == len(poses)
+    assert np.abs(capsule.sample(contacts["point0"])).max() < 1e-9
 
 
 @pytest.mark.parametrize("other", ["plane", "box", "sphere", "mesh"])
