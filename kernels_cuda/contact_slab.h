@@ -79,12 +79,12 @@ SIM_FUNCTION Contact load_contact(const Topology& t, const ModelView& model, con
 
 // Reads the world's slab in its order, whoever filled it, and returns how many contacts were read, the same in all
 // lanes. `lost` is how many more there were: beyond the slab (`needed` or `count` is larger) or t.contacts_max(), or
-// such as is_known refuses. Ends with a barrier.
+// such as is_known refuses; 1 where `count` is below 0. Ends with a barrier.
 template <class Slabs>
 SIM_FUNCTION int load_contacts(Lanes& lanes, const Topology& t, const ModelView& model, const Slabs& in, int world,
                                const Transform* link_pose, ContactMemory& m, int& lost) {
     const SlabRows<Slabs> rows(model, in, world);
-    const int most = t.contacts_max(), listed = in.count[world] > 0 ? in.count[world] : 0;
+    const int most = t.contacts_max(), listed = in.count[world] < 0 ? 1 : in.count[world];
     const int needed = in.needed[world] > rows.room ? in.needed[world] : 0;
     const int found = lanes.scan(
         rows.count, [&](int i) { return int(rows.is_known(i)); },

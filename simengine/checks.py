@@ -26,11 +26,12 @@ def require_container(what: str, parameter: str, value, owner: str, model) -> No
     if getattr(value, "owner", None) != owner:
         maker = f"give a {owner.capitalize()} made by model.{owner}()"
         raise ModelError(f"{what}: got a {type(value).__name__} as the {parameter}; {maker}")
+    belong, be, it = ("belong", "are", "them") if owner == "contacts" else ("belongs", "is", "it")
     if value.model is not model:
-        raise ModelError(f"{what}: the {parameter} belongs to another model; make it with model.{owner}()")
+        raise ModelError(f"{what}: the {parameter} {belong} to another model; make {it} with model.{owner}()")
     if value.device != model.device:
-        here = f"the {parameter} is on {value.device}, the model on {model.device}"
-        raise ModelError(f'{what}: {here}; copy it with .to("{model.device}")')
+        here = f"the {parameter} {be} on {value.device}, the model on {model.device}"
+        raise ModelError(f'{what}: {here}; copy {it} with .to("{model.device}")')
 
 
 def checked_seconds(what: str, value) -> float:

@@ -148,7 +148,7 @@ class StatusBit(IntFlag):
     NOT_FINITE = 1  # a coordinate or rate of the state became NaN or infinite
     NOT_CONVERGED = 2  # the constraint solve ended above its tolerance: at its iteration limit, or of the precision
     PIVOT = 4  # a pivot of the factorisation was not positive; the diagonal was raised
-    CONTACT_OVERFLOW = 8  # more contacts than the slab holds
+    CONTACT_OVERFLOW = 8  # contacts were lost: more than the slab holds, or such as are not of their world
     RESET_SOURCE = 16  # a reset named a world that its source does not have, or one of other sizes; nothing was copied
 
 

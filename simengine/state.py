@@ -131,7 +131,8 @@ class Contacts(ModelContainer):
     world with more contacts reports an overflow. Where pairs are searched for (``broad_phase`` is not "pairs"), a slab
     holds 32 contacts for each shape that moves. Arrays are writable, so that contacts of another engine can be fed in:
     fill the slots and ``count``. Where the model has contact pairs fill ``parameter`` too: -1 (as it is at first), or
-    the contact pair of the contact's world whose parameters are to act.
+    the contact pair of the contact's world whose parameters are to act. ``normal`` and ``tangent`` must be of length 1
+    and square to each other, which no step looks at: a contact with a normal of zero pushes nothing.
     """
 
     owner = "contacts"

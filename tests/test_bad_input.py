@@ -102,8 +102,9 @@ def test_arrays_and_other_things_in_place_of_a_container_are_refused_by_name(sce
 @pytest.mark.parametrize("role", ["state_in", "state_out", "control", "contacts"])
 def test_containers_of_another_model_are_refused_by_name(scene, role):
     other = {"state_in": "state", "state_out": "next_state"}.get(role, role)
+    verb, it = ("belong", "them") if role == "contacts" else ("belongs", "it")
     for precision in ("float32", "float64"):
-        with pytest.raises(ModelError, match=f"step: the {role} belongs to another model; make it with model"):
+        with pytest.raises(ModelError, match=f"step: the {role} {verb} to another model; make {it} with model"):
             scene.step(**{role: getattr(Scene(precision), other)})
 
 

@@ -131,3 +131,29 @@ def test_a_capacity_that_is_no_positive_number_is_refused(capacity):
 def test_a_capacity_beyond_all_indices_is_refused_before_anything_is_allocated():
     with pytest.raises(sim.ModelError, match="give a lower capacity_per_world"):
         boxes((1, 1, 1)).contacts(10**9)
+
+
+@pytest.mark.parametrize(
+    ("name", "index", "value", "told"),
+    [
+        ("count", 1, -5, r"contacts\.count\[1\] is -5; it must be 0 or more"),
+        ("shape1", 7, 99, r"contacts\.shape1\[7\] is 99, which is no shape of world 1"),
+        ("shape0", 8, -1, r"contacts\.shape0\[8\] is -1, which is no shape of world 1"),
+        ("shape0", 8, 0, r"contacts\.shape0\[8\] is 0, which is no shape of world 1"),
+        ("parameter", 9, 2, r"contacts\.parameter\[9\] is 2, which is no contact pair of world 1"),
+    ],
+)
+def test_contacts_filled_in_wrong_are_named_and_no_more_room_is_asked_for(name, index, value, told):
+    model = boxes((1, 1))
+    solver, contacts = sim.solvers.Featherstone(model), model.contacts(capacity_per_world=6)
+    state, other = model.state(), model.state()
+    sim.collide(model, state, contacts)
+    getattr(contacts, name)[index] = value
+    solver.step(state, other, model.control(), contacts, DT)
+    with pytest.raises(sim.CapacityError, match=f"left out in world 1: {told}") as caught:
+        solver.check(other)
+    assert "capacity_per_world" not in str(caught.value)
+    sim.collide(model, state, contacts)  # right again: what was wrong is no longer seen, but room was not the cause
+    with pytest.raises(sim.CapacityError, match="at an earlier step") as caught:
+        solver.check(other)
+    assert "capacity_per_world" not in str(caught.value)

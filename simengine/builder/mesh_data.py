@@ -181,7 +181,7 @@ def _table(values, dtype, what: str) -> np.ndarray:
         raise ModelError(f"{what} must be a table of numbers with three columns") from None
     if table.ndim != 2 or table.shape[1] != 3 or not len(table):
         raise ModelError(f"{what} has shape {table.shape}; it must be (n, 3) with at least one row")
-    if dtype == np.int32 and not np.array_equal(table, given):
-        raise ModelError(f"{what} must be whole numbers")
+    if dtype == np.int32 and (given.dtype.kind not in "iu" or not np.array_equal(table, given)):
+        raise ModelError(f"{what} must be whole numbers of 32 bits, got {given.dtype}")
     table.flags.writeable = False
     return table

@@ -84,7 +84,8 @@ class ShapeMethods:
         """Add a height field: ``heights`` (rows along y, columns along x; m), a table of numbers or a HeightField.
 
         It spans -hx to hx and -hy to hy (m) about the shape's origin; below the surface it is solid down to ``base``
-        (m, positive) under height 0. It has no mass.
+        (m, 0 or more) under height 0, and at each place deeper than any body that is in it: heights may be below the
+        base. It has no mass.
         """
         self._require_known_options(ShapeType.HEIGHTFIELD, options, ("base",))
         field = heights if isinstance(heights, HeightField) else HeightField(heights, options.get("label") or "heights")

@@ -64,6 +64,8 @@ def shape_distance(model, state, pairs) -> ShapeDistance:
 
 def _checked_pairs(model, pairs) -> np.ndarray:
     wanted = queries.on_host("shape_distance: pairs", pairs)
+    if wanted.shape == (0,):
+        wanted = np.zeros((0, 2), np.int32)
     if wanted.ndim != 2 or wanted.shape[1] != 2 or wanted.dtype.kind not in "iu":
         raise ModelError(f"shape_distance: pairs must be whole numbers (n, 2), got {wanted.dtype} {wanted.shape}")
     wrong = np.argwhere((wanted < 0) | (wanted >= model.shape_count))

@@ -71,7 +71,7 @@ class Primitive:
         if voxel > thinnest:
             reason = f"voxels of {voxel:g} m are larger than half of the {self.kind} where it is thinnest"
             raise ModelError(f"{reason}, of which little would be left; use {thinnest:g} m or less")
-        margin = 4 * voxel if margin is None else number(margin, "margin")
+        margin = 4 * voxel if margin is None else number(margin, "margin", lowest=0.0)
         lower, upper = self.lower - margin, self.upper + margin
         return SDF.from_function(self.sample, lower, upper, voxel, sparse=sparse, precision=precision, device=device)
 
@@ -169,17 +169,17 @@ class SDF:
     ) -> SDF:
         """The distance to a ``sim.collision.Mesh`` on a grid of ``voxel`` m, made on the mesh's device.
 
-        ``margin``: of the grid round the mesh's bounds, by default 4 voxels. ``sparse``: hold nodes only of blocks near
-        the surface. ``sign``: as in ``Mesh.closest_point``; for a mesh with holes "winding" says inside where the
-        winding number is beyond 1/2 either way. Raises ModelError for an empty mesh, CapacityError where the grid is
-        too large.
+        ``margin``: of the grid round the mesh's bounds, 0 or more, by default 4 voxels. ``sparse``: hold nodes only of
+        blocks near the surface. ``sign``: as in ``Mesh.closest_point``; for a mesh with holes "winding" says inside
+        where the winding number is beyond 1/2 either way. Raises ModelError for an empty mesh, CapacityError where the
+        grid is too large.
         """
         if not isinstance(mesh, Mesh):
-            raise ModelError(f"SDF.from_mesh wants a sim.collision.Mesh, got {type(mesh).__name__}")
+            raise _not_a_query_mesh(mesh)
         if len(mesh.faces) == 0:
             raise ModelError("the mesh has no faces: there is nothing to be near to")
         voxel = number(voxel, "voxel", positive=True)
-        margin = 4 * voxel if margin is None else number(margin, "margin")
+        margin = 4 * voxel if margin is None else number(margin, "margin", lowest=0.0)
         vertices = mesh.vertices
         lower, upper = (to_host(bound).astype(np.float64) for bound in (vertices.min(axis=0), vertices.max(axis=0)))
 
@@ -342,6 +342,16 @@ class SDF:
         band = 2 * voxel if header["sparse"] else math.inf
         on_device = (device.asarray(array) for array in (coarse, slot, used.astype(np.int32), values))
         return cls(header["origin"], voxel, blocks, band, *on_device)
+
+
+def _not_a_query_mesh(given) -> ModelError:
+    """What ``SDF.from_mesh`` raises for something else, with the way from a mesh of a builder or of another library."""
+    arguments = "vertices, faces"
+    for faces in ("triangles", "faces"):
+        if hasattr(given, "vertices") and hasattr(given, faces):
+            arguments = f"mesh.vertices, mesh.{faces}"
+    got = f"{type(given).__module__}.{type(given).__name__}"
+    return ModelError(f"SDF.from_mesh wants sim.collision.Mesh({arguments}), got a {got}")
 
 
 def _checked_header(file: NpzReader, header: dict) -> tuple[list[int], int]:

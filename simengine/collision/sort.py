@@ -157,10 +157,15 @@ class KeyStarts:
 def sort_pairs(keys, values=None, bits: int | None = None):
     """``keys`` (n,) uint32 or uint64 in ascending order, and their values (n,) int32 in the same order.
 
-    Stable; without ``values`` they are the positions that the keys had. ``bits``: keys are below 2**bits. Arrays stay
-    on the device of ``keys``. Raises ModelError for other dtypes.
+    Stable; without ``values`` they are the positions that the keys had. ``bits`` (1 to 32 or 64, by default all of the
+    dtype): all keys must be below 2**bits. Arrays stay on the device of ``keys``. Raises ModelError for other dtypes
+    and bits, and on the CPU for a key that has more bits; on a GPU, where looking would cost a pass over the keys and a
+    wait, such keys come in an order that means nothing.
     """
     _require_array("keys", keys)
+    if bits is not None and keys.dtype in (np.uint32, np.uint64):
+        whole(bits, "sort_pairs, bits", 1, keys.dtype.itemsize * 8)
+        _require_few_bits(keys, bits)
     sort = RadixSort(keys, values, bits)
     sort()
     return sort.sorted_keys, sort.sorted_values
@@ -184,6 +189,13 @@ def compact(mask):
     arguments = {"flags": flags, "places": offsets, "out": indices}
     _kernel("scan.cu", "compact_indices").prepare(arguments, items=len(flags), device=device)()
     return indices
+
+
+def _require_few_bits(keys, bits: int) -> None:
+    """ModelError for a key that has more bits, where the host can see it."""
+    if isinstance(keys, np.ndarray) and int(keys.max(initial=0)) >> bits:
+        index = int(keys.argmax())
+        raise ModelError(f"sort_pairs: keys[{index}] is {keys[index]}; with bits={bits} keys must be below 2**{bits}")
 
 
 def _require_array(name: str, value) -> None:

@@ -137,10 +137,11 @@ def _explicit_springs(world: _World, mass: np.ndarray, dt: float) -> list[Advice
 def _short_time_constants(world: _World, dt: float) -> list[Advice]:
     """Contacts and limits whose time constant is raised to 2 dt, and so are softer than asked for."""
     found = []
+    shortest = 2 * dt * (1 - 4 * float(np.finfo(world.model.precision).eps))  # less by more than round-off
     collides = (world.integers("shape_flags", "shape") & ShapeFlag.COLLIDES) != 0
     soft = collides & (world.rows("shape_stiffness", "shape") == 0)
     constants = world.rows("shape_reference", "shape")[:, 0]
-    low = np.flatnonzero(soft & (constants < 2 * dt))
+    low = np.flatnonzero(soft & (constants < shortest))
     if low.size:
         labels = [world.model.shape_label[world.range["shape"].start + i] for i in low[:1000]]
         element = f"shape{'s' if low.size > 1 else ''} {shortened(labels)}"
@@ -152,7 +153,7 @@ def _short_time_constants(world: _World, dt: float) -> list[Advice]:
         found.append(Advice(element, problem, dt, float(constants[softest]) / 2))
     limited = np.isfinite(world.rows("joint_limit_lower", "dof")) | np.isfinite(world.rows("joint_limit_upper", "dof"))
     constants = world.rows("joint_limit_reference", "dof")[:, 0]
-    low = np.flatnonzero(limited & (world.rows("joint_limit_ke", "dof") == 0) & (constants < 2 * dt))
+    low = np.flatnonzero(limited & (world.rows("joint_limit_ke", "dof") == 0) & (constants < shortest))
     if low.size:
         element = shortened([world.joint_of_dof(int(i)) for i in low[:1000]])
         found.append(Advice(element, _raised("limit", dt, constants[low].min()), dt, float(constants[low].min()) / 2))

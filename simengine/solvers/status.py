@@ -96,13 +96,44 @@ def _describe(bit: StatusBit, worlds: np.ndarray, solver, state, contacts) -> st
 
 def _describe_overflow(where: str, worlds: np.ndarray, model, contacts) -> str:
     needed, had = _contact_need(contacts, worlds)
+    told = f"contacts were left out in {where}"
+    wrong = None if contacts is None else _wrong_contact(contacts, model, worlds)
+    if wrong is not None:
+        return f"{told}: {wrong}"
     if needed is not None:
         sizes, enough = f": {needed} were needed, the slab holds {had}", needed
     else:
         enough = int(model.contacts_needed()[worlds].max())
-        why = "at an earlier step, or they name shapes or contact pairs of other worlds"
+        why = "at an earlier step, or they named shapes or contact pairs of other worlds"
         sizes = f" ({why}); no more than {enough} can come"
-    return f"contacts were left out in {where}{sizes}; make them with model.contacts(capacity_per_world={enough})"
+        if contacts is not None and (contacts.capacity[worlds] >= enough).all():
+            return f"{told}{sizes}, for which the slab has room"
+    return f"{told}{sizes}; make them with model.contacts(capacity_per_world={enough})"
+
+
+def _wrong_contact(contacts, model, worlds) -> str | None:
+    """The first count or row of the worlds' contacts, as they are now, that a step does not take, in words."""
+    count, start = to_numpy(contacts.count), to_numpy(contacts.world_start)
+    shape_start, pair_start = to_numpy(model.world_shape_start), to_numpy(model.world_contact_pair_start)
+    for world in worlds:
+        if count[world] < 0:
+            return f"contacts.count[{world}] is {count[world]}; it must be 0 or more"
+        used = slice(start[world], min(start[world] + count[world], start[world + 1]))
+        for name, what, first in (
+            ("shape0", "shape", shape_start),
+            ("shape1", "shape", shape_start),
+            ("parameter", "contact pair", pair_start),
+        ):
+            rows = to_numpy(getattr(contacts, name)[used])
+            known = (rows >= first[world]) & (rows < first[world + 1])
+            if name == "parameter":
+                known |= rows == -1
+            else:
+                known |= (rows >= first[-1]) & (rows < model.shape_count)
+            if not known.all():
+                row = int(np.argmin(known))
+                return f"contacts.{name}[{used.start + row}] is {rows[row]}, which is no {what} of world {world}"
+    return None
 
 
 def _contact_need(contacts, worlds) -> tuple[int | None, int | None]:

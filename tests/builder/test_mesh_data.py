@@ -52,6 +52,8 @@ def test_triangle_soup_is_closed_where_its_corners_meet():
         (TETRAHEDRON[:, :2], FACES, r"vertices has shape \(4, 2\)"),
         (TETRAHEDRON, np.zeros((0, 3)), "triangles has shape"),
         (TETRAHEDRON, [[0, 1, 1.5]], "whole numbers"),
+        (TETRAHEDRON, np.asarray(FACES, float), "triangles must be whole numbers of 32 bits, got float64"),
+        (TETRAHEDRON, [[0, 1, 2**32]], "triangles"),
         ([["a", 1, 2]], FACES, "numbers with three columns"),
     ],
 )

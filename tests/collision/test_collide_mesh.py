@@ -287,3 +287,19 @@ def test_a_ball_touches_a_round_mesh_wherever_it_lies(precision):
     for way, height in zip(ways, far, strict=True):
         found = world(("mesh", ((ball.vertices, ball.faces),), {}), "sphere", AT(p=height * way), precision)
         assert found["distance"].min() == pytest.approx(-1e-4, abs=1e-9 if precision == "float64" else 1e-6)
+
+
+@pytest.mark.parametrize("radius", [0.1, 3.0])
+def test_a_height_field_is_solid_below_its_base_too_under_each_body(radius):
+    found = []
+    for base in (0.0, 1.0, 50.0):
+        builder = sim.ModelBuilder()
+        builder.add_shape_heightfield(-1, np.full((5, 5), -5.0), 1, 1, base)
+        body = builder.add_body(xform=sim.transform((0.1, 0.2, -5 + 0.5 * radius)))
+        builder.add_shape_sphere(body, radius)
+        model = builder.finalize(device="cpu", precision="float64")
+        contacts = model.contacts()
+        sim.collide(model, model.state(), contacts)
+        assert contacts.count[0] == 1 and contacts.distance[0] == pytest.approx(-0.5 * radius, abs=1e-9)
+        found.append(contacts.normal[0])
+    assert np.allclose(found, [0, 0, 1], atol=1e-9)

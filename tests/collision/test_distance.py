@@ -270,7 +270,13 @@ def test_what_has_no_distance_is_refused_by_name():
         shape_distance(model, state, [[0, 3]])
     with pytest.raises(ModelError, match=r"pairs must be whole numbers \(n, 2\)"):
         shape_distance(model, state, [0.5, 1])
-    assert len(shape_distance(model, state, np.zeros((0, 2), int)).distance) == 0
+
+
+def test_no_pairs_have_no_distances():
+    model, state = scene(("plane", (), {}), ("sphere", (0.1,), {}))
+    for none in ([], (), np.zeros((0, 2), int), np.zeros(0)):
+        found = shape_distance(model, state, none)
+        assert found.distance.shape == (0,) and found.point0.shape == found.normal.shape == (0, 3)
 
 
 def test_shapes_follow_the_bodies_of_the_state():

@@ -10,6 +10,7 @@ import pytest
 import trimesh
 
 import simengine as sim
+from simengine.builder import Mesh as BuilderMesh
 from simengine.collision.mesh import Mesh
 from simengine.collision.sdf import SDF
 from simengine.errors import AssetError, CapacityError, ModelError
@@ -294,6 +295,11 @@ def test_what_cannot_be_a_field_is_refused():
     for voxel in (0, -1, np.nan):
         with pytest.raises(ModelError, match="voxel"):
             SDF.from_mesh(mesh, voxel)
+    for margin in (-1, -1e-9, np.nan, np.inf, "1"):
+        with pytest.raises(ModelError, match="margin"):
+            SDF.from_mesh(mesh, 0.1, margin=margin)
+        with pytest.raises(ModelError, match="margin"):
+            SDF.sphere(0.5).to_grid(0.1, margin=margin)
     with pytest.raises(ModelError, match="no faces"):
         SDF.from_mesh(Mesh(np.zeros((0, 3)), np.zeros((0, 3), int)), 0.1)
     with pytest.raises(CapacityError, match="larger voxel"):
@@ -336,3 +342,14 @@ def test_a_short_capsule_is_no_thinner_than_its_radius():
     """Voxels of half the radius are fine enough, whatever the length of its axis."""
     field = SDF.capsule(0.1, 0.01).to_grid(0.05, device="cpu")
     assert field.sample(np.array([[0.0, 0.0, 0.0], [0.2, 0.0, 0.0]])) == pytest.approx([-0.1, 0.1], abs=0.01)
+
+
+def test_another_mesh_is_refused_with_the_way_to_convert_it():
+    box = trimesh.creation.box()
+    for given, arguments in (
+        (BuilderMesh(box.vertices, box.faces), r"\(mesh\.vertices, mesh\.triangles\), got a simengine"),
+        (box, r"\(mesh\.vertices, mesh\.faces\), got a trimesh"),
+        ((box.vertices, box.faces), r"\(vertices, faces\), got a builtins\.tuple"),
+    ):
+        with pytest.raises(ModelError, match=rf"wants sim\.collision\.Mesh{arguments}"):
+            SDF.from_mesh(given, 0.1)

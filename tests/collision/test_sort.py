@@ -111,6 +111,12 @@ def test_a_graph_sorts_what_the_arrays_hold_by_then(device):
         (lambda: sort_pairs(np.zeros(3, np.int32)), "uint32 or uint64"),
         (lambda: sort_pairs([1, 2]), "array of NumPy or CuPy"),
         (lambda: RadixSort(np.zeros(3, np.uint32), bits=33), "0 to 32"),
+        (lambda: sort_pairs(np.zeros(3, np.uint32), bits=0), "bits: is 0; it must be a whole number from 1 to 32"),
+        (lambda: sort_pairs(np.zeros(3, np.uint32), bits=33), "from 1 to 32"),
+        (lambda: sort_pairs(np.zeros(3, np.uint64), bits=65), "from 1 to 64"),
+        (lambda: sort_pairs(np.zeros(3, np.uint64), bits=2.0), "bits: is 2.0"),
+        (lambda: sort_pairs(np.array([3, 4, 0], np.uint32), bits=2), r"keys\[1\] is 4; .* below 2\*\*2"),
+        (lambda: sort_pairs(np.array([0, 2**63], np.uint64), bits=63), r"keys\[1\] .* below 2\*\*63"),
         (lambda: exclusive_scan(np.zeros(3)), "int32"),
     ],
 )

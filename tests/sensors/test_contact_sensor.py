@@ -275,7 +275,7 @@ def test_a_label_must_match_equally_many_bodies_of_each_world():
 def test_containers_of_another_model_are_refused():
     model, other = stack().finalize(device="cpu"), stack().finalize(device="cpu")
     sensor = sim.sensors.ContactSensor(model, "*")
-    with pytest.raises(ModelError, match="belongs to another model"):
+    with pytest.raises(ModelError, match="the contacts belong to another model; make them with"):
         sensor.read(other.contacts())
     with pytest.raises(ModelError, match="belongs to another model"):
         sensor.read(model.contacts(), other.state())

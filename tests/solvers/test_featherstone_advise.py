@@ -126,6 +126,19 @@ def test_a_contact_is_softer_than_asked_once_dt_exceeds_half_its_time_constant()
     assert advice[0].safe == pytest.approx(tc / 2)
 
 
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_a_time_constant_of_two_steps_but_for_round_off_is_none_to_advise_on(precision):
+    """0.02 in float32 is less than twice 1/100, and 0.3 in float64 less than 3 * 0.1."""
+    for constant, dt in ((0.02, 1 / 100), (0.3, 3 * 0.1 / 2)):
+        builder = sim.ModelBuilder()
+        builder.add_ground_plane(material=sim.Material(time_constant=constant))
+        ball, material = builder.add_body(), sim.Material(time_constant=constant)
+        builder.add_shape_sphere(ball, 0.1, material=material)
+        solver = sim.solvers.Featherstone(builder.finalize(device="cpu", precision=precision))
+        assert solver.advise(dt) == []
+        assert len(solver.advise(dt * (1 + 1e-5))) == 1
+
+
 def test_a_step_far_beyond_the_time_constants_is_told_how_deep_things_sink():
     material = sim.Material(time_constant=0.01, impedance=(0.9, 0.9, 0.001, 0.5, 2))
     model = on_ground(add_sphere(0.1), 0.1, material)

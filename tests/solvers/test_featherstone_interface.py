@@ -47,7 +47,7 @@ def test_containers_of_another_model_and_wrong_kinds_are_refused_by_name():
         "contacts": other.contacts(),
     }
     for i, (name, value) in enumerate(wrong.items()):
-        with pytest.raises(sim.ModelError, match=f"{name} belongs to another model"):
+        with pytest.raises(sim.ModelError, match=f"{name} belongs? to another model"):
             solver.step(*[value if k == i else g for k, g in enumerate(good)], 1e-3)
         with pytest.raises(sim.ModelError, match=name):
             solver.step(*[np.zeros(3) if k == i else g for k, g in enumerate(good)], 1e-3)
