@@ -15,7 +15,7 @@ from simengine.files import as_path
 from simengine.npz import NpzReader, write_npz
 from simengine.runtime import devices
 from simengine.runtime.arguments import is_array
-from simengine.values import number
+from simengine.values import flag, number
 
 VDB_SUFFIXES = (".vdb", ".nvdb")
 
@@ -205,6 +205,7 @@ class SDF:
         if not isinstance(precision, str) or precision not in ("float32", "float64"):
             raise ModelError(f'precision must be "float32" or "float64", got {precision!r}')
         device, dtype, voxel = devices.get_device(device), np.dtype(precision), number(voxel, "voxel", positive=True)
+        sparse = flag(sparse, "sparse")
         origin, blocks = _blocks(lower, upper, voxel)
         where = {"voxel": voxel, **dict(zip("xyz", origin.tolist(), strict=True))}
 
@@ -375,7 +376,8 @@ def _blocks(lower, upper, voxel: float) -> tuple[np.ndarray, list[int]]:
         raise ModelError(
             f"lower and upper must be three finite numbers each, lower nowhere above upper: {lower}, {upper}"
         )
-    wanted = np.maximum(np.ceil((upper - lower) / (voxel * BLOCK)), 1)
+    with np.errstate(over="ignore"):
+        wanted = np.clip(np.ceil((upper - lower) / (voxel * BLOCK)), 1, MOST_CORNERS)
     corners = float(np.prod(wanted + 1))
     if corners > MOST_CORNERS:
         raise CapacityError("too many blocks: use a larger voxel", buffer="sdf", needed=int(corners), had=MOST_CORNERS)

@@ -302,8 +302,11 @@ def test_what_cannot_be_a_field_is_refused():
             SDF.sphere(0.5).to_grid(0.1, margin=margin)
     with pytest.raises(ModelError, match="no faces"):
         SDF.from_mesh(Mesh(np.zeros((0, 3)), np.zeros((0, 3), int)), 0.1)
-    with pytest.raises(CapacityError, match="larger voxel"):
-        SDF.from_mesh(mesh, 1e-4)
+    for voxel, margin in ((1e-4, 0), (1e-320, 0), (1e-130, 0), (0.1, 1e300), (0.1, 1e308)):
+        with pytest.raises(CapacityError, match="larger voxel"):
+            SDF.from_mesh(mesh, voxel, margin=margin)
+    with pytest.raises(ModelError, match="sparse: is 'no'"):
+        SDF.from_mesh(mesh, 0.2, sparse="no")
     with pytest.raises(ModelError, match="beyond"):
         SDF.from_mesh(mesh, 0.2).marching_cubes(level=0.5)
     with pytest.raises(ModelError, match=r"points\[0, 1\] is nan"):
