@@ -107,13 +107,13 @@ SIM_FUNCTION PairReach pair_reach(const ModelView& model, int shape0, int shape1
 // Solids of which the least translation that parts them is found: the sum of the radii of the balls inside them. A
 // surface (a radius of 0) tells its front, so that the body's own ball bounds. A distance field (a radius below 0,
 // minus half of what it is thick) tells each point the way to the nearer side, whatever the other shape is: its own
-// half thickness bounds alone, of two fields the lesser one, less a part that keeps clear of its middle. Planes have no
-// other side.
-constexpr real FIELD_DEPTH = real(0.75);
+// half thickness bounds alone, of two fields the lesser one. Less a part, in each case, that keeps clear of the middle,
+// from which either side is as near. Planes have no other side.
+constexpr real SOLID_DEPTH = real(0.96875), FIELD_DEPTH = real(0.75);
 
 SIM_FUNCTION real known_depth(const ModelView& model, int shape0, int shape1) {
     const real a = model.shape_inradius[shape0], b = model.shape_inradius[shape1], most = maximum(a, b);
-    if (!(minimum(a, b) < 0) || !(most <= REAL_MAX)) return a + b;
+    if (!(minimum(a, b) < 0) || !(most <= REAL_MAX)) return SOLID_DEPTH * (a + b);
     return -FIELD_DEPTH * (most < 0 ? most : minimum(a, b));
 }
 

@@ -190,3 +190,17 @@ def test_what_would_end_a_step_in_the_middle_of_a_wall_comes_out_where_it_came_f
             solver.step(state, after, control, None, DT)
             state, after = after, state
         assert state.body_q[0, 0] < -0.03
+
+
+@pytest.mark.parametrize("half", [0.001, 0.01, 0.02])
+@pytest.mark.parametrize(("speed", "dt"), [(30.0, 1 / 240), (60.0, 0.002), (30.0, 0.01)])
+def test_what_ends_a_step_in_the_middle_of_a_box_comes_out_where_it_came_from(speed, dt, half, precision):
+    """A ball of 0.1 m whose centre four steps put onto the middle of a wall: either side is as near from there."""
+    builder = sim.ModelBuilder(gravity=0.0)
+    body = builder.add_body(xform=sim.transform((-4 * speed * dt, 0, 0)), velocity=(speed, 0, 0, 0, 0, 0))
+    builder.add_shape_sphere(body, 0.1)
+    builder.add_shape_box(-1, half, 1, 1)
+    model = builder.finalize(device="cpu", precision=precision)
+    simulation = sim.Simulation(model, sim.solvers.Featherstone(model), dt=dt)
+    simulation.step(12)
+    assert simulation.state.body_q[0, 0] < 0
