@@ -46,7 +46,7 @@ SIM_STAGE WayOut way_out(const MeshShape& s, vec3 p) {
     return out;
 }
 
-// A point within a body, in its frame: of a hull the mean of its vertices, any of which may lie on what the body touches.
+// A point within a body, in its frame: of a hull the mean of its vertices, any of which may lie on what the body meets.
 SIM_FUNCTION vec3 inner_point(const Convex& body) {
     if (body.kind != CONVEX_HULL) return zero_vec3();
     const int count = hull_points(body);
