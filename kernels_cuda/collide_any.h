@@ -157,9 +157,10 @@ SIM_STAGE void collide_meshes(const MeshShape& first, const Transform& pose0, re
         push_out_meshes(first, pose0, second, pose1, found);
 }
 
-// A surface and a convex body, of which the surface is the pair's first or its second shape. `sweep` as above.
+// A surface and a convex body, of which the surface is the pair's first or its second shape. `size`: the radius of the
+// smaller. `sweep` as above.
 SIM_STAGE void collide_body(const MeshShape& surface, const Transform& surface_pose, real base, const Convex& body,
-                            const Transform& pose, real radius, int side, ContactReduction& found,
+                            const Transform& pose, real radius, real size, int side, ContactReduction& found,
                             const PairSweep* sweep) {
     if (!sweep) {
         BodyOverSurface s = body_over_surface(surface, surface_pose, base, body, pose, radius);
@@ -167,7 +168,7 @@ SIM_STAGE void collide_body(const MeshShape& surface, const Transform& surface_p
         // what is open has no inside
         if (surface.is_field || surface.model->mesh_solid[surface.mesh]) s.bounds = &depth;
         collide_surface(s, found);
-        if (depth.most > 0) leave_cut(s, depth, found);
+        if (depth.most > 0) leave_cut(s, depth, size, found);
         return;
     }
     const MovingSurface moving = {surface, surface_pose, base, body, pose, radius, 0, sweep, side};
@@ -196,15 +197,17 @@ SIM_STAGE void collide_other_pair(const ModelView& model, int routine, int shape
         }
         case PAIR_HEIGHTFIELD_CONVEX:
             found.begin(b.pose, radius1, reach);
-            collide_body(mesh_shape(model, shape0), a.pose, a.size.z, convex_of(model, shape1), b.pose, radius1, 0,
-                         found, write.sweep);
+            collide_body(mesh_shape(model, shape0), a.pose, a.size.z, convex_of(model, shape1), b.pose, radius1,
+                         radius1, 0, found, write.sweep);
             return write_reduced(found, radius1, true, write);
-        case PAIR_CONVEX_MESH:
-            found.begin(a.pose, radius0, reach);
-            collide_body(mesh_shape(model, shape1), b.pose, 0, convex_of(model, shape0), a.pose, radius0, 1, found,
-                         write.sweep);
+        case PAIR_CONVEX_MESH: {
+            const real size = minimum(radius0, radius1);
+            found.begin(a.pose, size, reach);
+            collide_body(mesh_shape(model, shape1), b.pose, 0, convex_of(model, shape0), a.pose, radius0, size, 1,
+                         found, write.sweep);
             push_out_body(mesh_shape(model, shape1), b.pose, convex_of(model, shape0), a.pose, found);
-            return write_reduced(found, radius0, false, write);
+            return write_reduced(found, size, false, write);
+        }
         case PAIR_HEIGHTFIELD_MESH:
             found.begin(b.pose, radius1, reach);
             collide_surfaces(mesh_shape(model, shape0), a.pose, radius0, a.size.z, mesh_shape(model, shape1), b.pose,

@@ -15,7 +15,8 @@ constexpr real FACE_CHOICE = real(1e-3);
 // Two edges are parallel below this sine.
 constexpr real PARALLEL_SINE = real(0.03);
 
-// Corners nearer to each other than this, in the pair's unit, are one; edges that run along a side lie within half.
+// Corners nearer to each other than this are one; edges that run along a side lie within half. In the pair's unit, but
+// of a triangle that is smaller in its size: beside it, on its plane, a larger body would seem deeper than it is.
 constexpr real MERGED = real(1e-3);
 
 // A manifold stands without the nearest points when its deepest point is as deep to within this (in the pair's unit).
@@ -34,11 +35,12 @@ struct ConvexManifold {
     real distance[CLIPPED_CORNERS];
     int number[CLIPPED_CORNERS];
     int count;
+    real merged;
 
     SIM_FUNCTION void take(vec3 p, real d, int id) {
         for (int i = 0; i < count; ++i) {
             const vec3 apart = p - point[i];
-            if (dot(apart, apart) < MERGED * MERGED) return;
+            if (dot(apart, apart) < merged * merged) return;
         }
         if (count == CLIPPED_CORNERS) return;
         point[count] = p;
@@ -60,7 +62,7 @@ SIM_FUNCTION void inflate(FeaturePolygon& f, vec3 by) {
 // One feature clipped against a face; `second`: the face is the second body's. n: from the first body to the second.
 SIM_FUNCTION void face_manifold(const FeaturePolygon& face, const FeaturePolygon& other, vec3 n, bool second,
                                 real reach, ConvexManifold& out) {
-    const real slack = real(0.5) * MERGED;
+    const real slack = real(0.5) * out.merged;
     const ClippedPolygon clipped = clip_polygon(other, face, second ? -n : n, slack);
     const real along = dot(face.normal, n);
     for (int i = 0; i < clipped.count; ++i) {
@@ -104,7 +106,7 @@ SIM_FUNCTION void thin_out(ConvexManifold& m, vec3 n) {
     const auto keep = [&](auto measure) {
         int best = 0;
         for (int i = 1; i < m.count; ++i)
-            if (measure(i) > measure(best) + MERGED) best = i;
+            if (measure(i) > measure(best) + m.merged) best = i;
         if (left == 0 || (kept >> best & 1u)) return;
         kept |= 1u << best;
         --left;
@@ -156,10 +158,17 @@ SIM_FUNCTION void settle_on_face(const ConvexPair& pair, ConvexDistance& d) {
     d.distance = distance;
 }
 
+SIM_FUNCTION real merged_within(const Convex& c) {
+    if (c.kind != CONVEX_TRIANGLE) return MERGED;
+    const real size = maximum(length(c.corner[1] - c.corner[0]), length(c.corner[2] - c.corner[0]));
+    return MERGED * minimum(size, real(1));
+}
+
 // All contacts along the direction n, nearer than `reach`. Features: the number within the manifold, and above it those
 // of the two faces and which one was clipped against.
 SIM_STAGE void manifold_along(const ConvexPair& pair, vec3 n, real reach, ConvexManifold& out) {
     out.count = 0;
+    out.merged = merged_within(pair.a);
     FeaturePolygon a = feature_polygon(pair.a, n);
     FeaturePolygon b = feature_polygon(pair.b, -transpose_multiply(pair.turn, n));
     transform_feature(b, pair);

@@ -97,16 +97,16 @@ SIM_INLINE int triangle_contact(int triangle, int number) { return (triangle & 0
 // Of a contact beside its triangle: the same point within another triangle comes before it.
 constexpr int BESIDE_TRIANGLE = 1 << 30;
 
-// The manifold along n.
+// The manifold along n. `least`: the distance along it; what clipping lets stand out of the triangle seems deeper.
 template <class Writer>
 SIM_FUNCTION int write_triangle_manifold(const BodyOverSurface& s, const ConvexPair& pair, int number, vec3 n,
-                                         Writer& write) {
+                                         real least, Writer& write) {
     ConvexManifold m;
     manifold_along(pair, n, divide(write.reach, pair.unit), m);
     const vec3 normal = rotate(s.frame.q, n);
     for (int i = 0; i < m.count; ++i)
         write(triangle_contact(number, m.number[i]), transform_point(s.frame, pair.unit * m.point[i]), normal,
-              pair.unit * m.distance[i]);
+              pair.unit * maximum(m.distance[i], least));
     return m.count;
 }
 
@@ -144,7 +144,7 @@ SIM_STAGE void collide_triangle(const BodyOverSurface& s, int t, Writer& write) 
     const ConvexPair pair = convex_pair(face, s.frame, s.body, s.pose, s.radius, s.radius);
     const real inside = inset(triangle, lowest);
     const auto push_along_face = [&](real slack) {
-        if (write_triangle_manifold(s, pair, number, n, write) > 0) return true;
+        if (write_triangle_manifold(s, pair, number, n, -REAL_INFINITY, write) > 0) return true;
         if (!(inside >= -slack)) return false;
         const int feature = triangle_contact(number, 1023) | (inside >= 0 ? 0 : BESIDE_TRIANGLE);
         write(feature, transform_point(s.frame, multiply_add(-height, n, lowest)), rotate(s.frame.q, n), height);
@@ -171,12 +171,18 @@ SIM_STAGE void collide_triangle(const BodyOverSurface& s, int t, Writer& write) 
         if (s.bounds && shortest > 0) s.bounds->take(shortest, minimum(upper, -height));
     };
     if (facing < BACKWARDS && deep && !facet && !s.surface.is_field) return bound_by(-height);
-    if (facing > FACE_COSINE && (push_along_face(0) || facet)) return bound_by(-height);
     vec3 outwards;
     const auto push_along = [&](const ConvexDistance& way) {
         return push_of(s.surface, t, triangle, s.origin, pair.unit * way.point, way.normal, outwards);
     };
     int push = push_along(d);
+    // a convex edge or vertex in a face of the body, which may be far larger, has that face's normal
+    const bool stands_on_body = !facet && push != PUSH_FACE;
+    if (facing > FACE_COSINE && !stands_on_body && (push_along_face(0) || facet)) return bound_by(-height);
+    const auto push_along_way = [&] {
+        return write_triangle_manifold(s, pair, number, d.normal, d.distance, write) > 0;
+    };
+    if (facing > FACE_COSINE && push == PUSH_NOT && push_along_way()) return bound_by(-height);
     if (push == PUSH_NOT && !facet && d.distance < -pair.b.radius) {
         const ConvexDistance turned = turned_outwards(pair, outwards, d);
         const real deepest = TURNED_DEPTH * d.distance;
@@ -185,7 +191,7 @@ SIM_STAGE void collide_triangle(const BodyOverSurface& s, int t, Writer& write) 
     }
     bound_by(push == PUSH_ALONG ? -pair.unit * d.distance : -height);
     if (push == PUSH_ALONG) {
-        if (write_triangle_manifold(s, pair, number, d.normal, write) == 0)
+        if (!push_along_way())
             write(triangle_contact(number, 1022), transform_point(s.frame, pair.unit * d.point),
                   rotate(s.frame.q, d.normal), pair.unit * d.distance);
     } else if (push == PUSH_FACE && (facing > FACE_COSINE || d.distance < 0)) {

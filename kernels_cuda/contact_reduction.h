@@ -51,7 +51,7 @@ struct ContactReduction {
     ReducedContact slot[NORMAL_BINS * BIN_SLOTS];
     real score[NORMAL_BINS * BIN_SLOTS];
 
-    // `radius`: of the body.
+    // `radius`: of the smaller body.
     SIM_FUNCTION void begin(const Transform& pose, real radius, real distance) {
         frame = pose;
         reach = distance;

@@ -458,19 +458,19 @@ SIM_STAGE SurfaceExit exit_of_body(const BodyOverSurface& s, const SurfaceExit& 
     return longest;
 }
 
-// Depths are the same within this part of the body's radius.
+// Depths are the same within this part of the radius of the body or the surface, whichever is smaller.
 constexpr real SAME_DEPTH = real(2e-4);
 
-// Bodies that are deeper than this part of their radius may leave by another side of the surface than that by which
+// Bodies that are deeper than this part of that radius may leave by another side of the surface than that by which
 // they came.
 constexpr real SHALLOW_PART = real(0.02);
 
 // A body that cuts a closed surface is as deep as its way out: the triangles' contacts `found` push it no further, and
-// along that way it has a contact of that depth. `depth`: what the triangles tell of it.
-SIM_STAGE void leave_cut(const BodyOverSurface& s, const DepthBounds& depth, ContactReduction& found) {
-    const real slack = SAME_DEPTH * s.radius;
+// along that way it has a contact of that depth. `depth`: what the triangles tell of it; `size`: the smaller radius.
+SIM_STAGE void leave_cut(const BodyOverSurface& s, const DepthBounds& depth, real size, ContactReduction& found) {
+    const real slack = SAME_DEPTH * size;
     const ReducedContact c = found.deepest();
-    const bool shallow = maximum(depth.least, -c.distance) <= SHALLOW_PART * s.radius;
+    const bool shallow = maximum(depth.least, -c.distance) <= SHALLOW_PART * size;
     if (shallow && depth.most <= depth.least + slack && c.distance <= slack - depth.least) return;
     SurfaceExit known = NO_EXIT;
     if (shallow && absolute(c.distance + depth.least) <= slack)

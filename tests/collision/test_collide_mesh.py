@@ -303,3 +303,34 @@ def test_a_height_field_is_solid_below_its_base_too_under_each_body(radius):
         assert contacts.count[0] == 1 and contacts.distance[0] == pytest.approx(-0.5 * radius, abs=1e-9)
         found.append(contacts.normal[0])
     assert np.allclose(found, [0, 0, 1], atol=1e-9)
+
+
+def ring(around: int, about: int) -> Mesh:
+    """A torus of radii 0.1 and 0.035 m."""
+    u, v = (2 * np.pi * a.ravel() for a in np.meshgrid(np.arange(around) / around, np.arange(about) / about))
+    out = 0.1 + 0.035 * np.cos(v)
+    corner = np.arange(around * about).reshape(about, around)
+    right, up, over = np.roll(corner, -1, 1), np.roll(corner, -1, 0), np.roll(corner, (-1, -1), (0, 1))
+    triangles = np.stack([[corner, right, over], [corner, over, up]]).transpose(0, 2, 3, 1).reshape(-1, 3)
+    return Mesh(np.column_stack([out * np.cos(u), out * np.sin(u), 0.035 * np.sin(v)]), triangles)
+
+
+@pytest.mark.parametrize("half", [0.15, 0.3, 1.0, 4.0])
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_mesh_on_a_box_is_as_deep_as_it_is_however_large_the_box(half, turned):
+    mesh = ring(32, 32)
+    # the deepest contact may be left out where others are nearly as deep (DEEPER_CONTACT, STEPS_PER_RADIUS)
+    shallower = 5e-4 * 0.135 if turned else 1e-6
+    for i, q in enumerate(random_rotations(np.random.default_rng(2), 6) if turned else np.array([[0.0, 0, 0, 1]])):
+        for depth in (5e-4, 1e-4):
+            lowest = turn(np.array([[0, 0, 0, *q]]), mesh.vertices[None])[0, :, 2].min()
+            builder = sim.ModelBuilder()
+            body = builder.add_body(mass=1, inertia=(1, 1, 1), xform=AT((0, 0, -lowest - depth), q))
+            builder.add_shape_mesh(body, mesh)
+            builder.add_shape_box(-1, half, half, 0.1, xform=AT((0, 0, -0.1)))
+            model = builder.finalize(device="cpu", precision="float64")
+            contacts = contacts_of(model, model.state())
+            n = contacts.count[0]
+            assert n > 0
+            assert -1e-6 < contacts.distance[:n].min() + depth < shallower, (i, depth)
+            assert np.abs(np.abs(contacts.normal[:n, 2]) - 1).max() < 1e-6, (i, depth)
