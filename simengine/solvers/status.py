@@ -118,7 +118,7 @@ def _wrong_contact(contacts, model, worlds) -> str | None:
     for world in worlds:
         if count[world] < 0:
             return f"contacts.count[{world}] is {count[world]}; it must be 0 or more"
-        used = slice(start[world], min(start[world] + count[world], start[world + 1]))
+        used = slice(int(start[world]), min(int(start[world]) + int(count[world]), int(start[world + 1])))
         for name, what, first in (
             ("shape0", "shape", shape_start),
             ("shape1", "shape", shape_start),
