@@ -1,13 +1,39 @@
-"""A progress bar for the terminal; silent where the output is none."""
+"""What tells a waiting person that work goes on: a bar and a note; silent where nobody looks."""
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import threading
 import time
+from collections.abc import Iterator
 from typing import TextIO
 
 WIDTH = 30
 LEAST_INTERVAL = 0.1  # s between two drawings
+PATIENCE = 2.0  # s without a word
+
+
+def has_reader(stream: TextIO) -> bool:
+    """Whether a person sees what ``stream`` is given: a terminal, or the standard error of an interactive session."""
+    if getattr(stream, "isatty", lambda: False)():
+        return True
+    return stream is sys.stderr and hasattr(sys, "ps1")  # notebooks set ps1 too
+
+
+@contextlib.contextmanager
+def note_if_long(text: str, stream: TextIO | None = None, patience: float = PATIENCE) -> Iterator[None]:
+    """Write ``text`` as a line on ``stream`` (default standard error) if the block takes longer than ``patience``, s,
+    and a person looks."""
+    out = sys.stderr if stream is None else stream
+    timer = threading.Timer(patience, lambda: print(text, file=out, flush=True))
+    timer.daemon = True
+    if has_reader(out):
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 class Progress:
@@ -19,7 +45,7 @@ class Progress:
     def __init__(self, total: int, label: str, stream: TextIO | None = None):
         self.total, self.label, self.done = total, label, 0
         self._stream = sys.stderr if stream is None else stream
-        self._shown = bool(getattr(self._stream, "isatty", lambda: False)())
+        self._shown = has_reader(self._stream)
         self._started = time.perf_counter()
         self._drawn = -LEAST_INTERVAL
 

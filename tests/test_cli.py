@@ -1,6 +1,5 @@
 """The command line: exit codes, one-line errors, and what run, info, doctor and cache do."""
 
-import io
 import math
 import os
 import re
@@ -18,7 +17,6 @@ from simengine import cli
 from simengine.cli_files import find_robot, format_of, root_name
 from simengine.cli_info import table
 from simengine.errors import AssetError, DivergenceError
-from simengine.progress import Progress
 from simengine.runtime import cache
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -527,24 +525,3 @@ def test_files_and_names_of_robots(tmp_path):
 
 def test_tables_align():
     assert table(("a", "bb"), [("1", "2"), ("333", "4")]) == "a    bb\n1    2\n333  4"
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
-def test_progress_shows_on_a_terminal_only():
-    screen, file = Terminal(), io.StringIO()
-    for stream in (screen, file):
-        with Progress(4, "work", stream) as bar:
-            bar.advance(1)
-    assert "work [#######-----------------------]  25%" in screen.getvalue()
-    assert screen.getvalue().endswith("\r\x1b[K")
-    assert file.getvalue() == ""
-
-
-def test_progress_estimates_what_is_left():
-    bar = Progress(10, "work", io.StringIO())
-    bar.advance(4)
-    assert bar.text(elapsed=8.0).endswith("40%, 12 s left")

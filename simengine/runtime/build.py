@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import ctypes
 import functools
 import importlib.util
@@ -16,11 +17,12 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from simengine.errors import KernelCompileError
+from simengine.progress import note_if_long
 from simengine.runtime import cache, modes, source
 
 log = logging.getLogger("simengine")
@@ -181,13 +183,19 @@ def compile_text(text: str, kernel: str = "", arch: str | None = None, label: st
         return path
     compiler = require_compiler()
     key = library_key(text, compiler, arch)
-    started = time.perf_counter()
-    with cache.work_folder() as work:
+    with compiling(label or kernel, arch), cache.work_folder() as work:
         made = Path(work) / "kernel.so"
         run_compiler(compiler, text, made, arch, kernel)
-        path = cache.store(key, ".so", made, label or kernel)
-    note_compilation(label or kernel, arch, time.perf_counter() - started)
-    return path
+        return cache.store(key, ".so", made, label or kernel)
+
+
+@contextlib.contextmanager
+def compiling(label: str, arch: str) -> Iterator[None]:
+    """Around a compilation that all wait for: a person is told if it is long, and it is noted at its end."""
+    started = time.perf_counter()
+    with note_if_long(f"simengine compiles {label or 'kernels'} for {arch}; done once, then kept in {cache.folder()}"):
+        yield
+    note_compilation(label, arch, time.perf_counter() - started)
 
 
 def note_compilation(label: str, arch: str, seconds: float) -> None:

@@ -6,7 +6,6 @@ import ctypes
 import functools
 import importlib.util
 import re
-import time
 from pathlib import Path
 
 from simengine.errors import KernelCompileError, MissingExtraError
@@ -78,14 +77,10 @@ def compile_text(text: str, kernel: str, arch: str, quick: bool = False, label: 
     """
     if (path := find_compiled(text, arch, quick)) is not None:
         return path
-    started = time.perf_counter()
-    code = compile_bytes(text, kernel, _options(arch, quick))
-    with cache.work_folder() as work:
+    with build.compiling(label or kernel, arch), cache.work_folder() as work:
         made = Path(work) / "kernel.cubin"
-        made.write_bytes(code)
-        path = cache.store(_key(text, arch, quick), ".cubin", made, label or kernel)
-    build.note_compilation(label or kernel, arch, time.perf_counter() - started)
-    return path
+        made.write_bytes(compile_bytes(text, kernel, _options(arch, quick)))
+        return cache.store(_key(text, arch, quick), ".cubin", made, label or kernel)
 
 
 def find_compiled(text: str, arch: str, quick: bool = False) -> Path | None:
