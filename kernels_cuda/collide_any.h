@@ -4,7 +4,7 @@
 
 #include "collide.h"
 #include "mesh_near.h"
-#include "mesh_overlap.h"
+#include "mesh_overlap_contacts.h"
 #include "surface_exit.h"
 #include "sweep_mesh.h"
 #ifdef SIM_DISTANCE_FIELDS

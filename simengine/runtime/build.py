@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,6 +85,9 @@ PREBUILT = (
     "sort.cu",
 )
 """Kernels of general form that a wheel brings compiled."""
+
+MOST_COMPILERS = 8
+"""That run at once where a wheel is built: one may take 1 GB of memory."""
 
 ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<message>.*)$", re.MULTILINE)
 
@@ -356,12 +360,16 @@ def prebuild(target: Path) -> list[str]:
             text = cpu_text(name, precision)
             jobs += [(f"{Path(name).stem}-{precision}", text, arch) for arch in arches]
     target.mkdir(parents=True, exist_ok=True)
-    manifest = {}
-    for label, text, arch in jobs:
+
+    def make(job: tuple[str, str, str]) -> tuple[str, str]:
+        label, text, arch = job
         library = f"{label}-{arch}.so"
         run_compiler(compiler, text, target / library, arch, label)
         (target / library).with_suffix(".cpp").unlink()
-        manifest[content_key(text, arch)] = library
+        return content_key(text, arch), library
+
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, MOST_COMPILERS)) as threads:
+        manifest = dict(threads.map(make, jobs))
     (target / "manifest.json").write_text(json.dumps(manifest, indent=1), encoding="utf-8")
     return list(manifest.values())
 

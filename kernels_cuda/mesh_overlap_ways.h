@@ -1,0 +1,218 @@
+// Features of two overlapping meshes that support each other, and the nearest of the ways that they give.
+#pragma once
+
+#include "mesh_overlap.h"
+
+// The nearest way is looked for within this part of the smaller mesh's radius first, and within so many times as much
+// after that.
+constexpr real FIRST_REACH = real(0.03125), REACH_GROWTH = 16;
+// A vertex may be beyond the edge of its face by this part of the smaller mesh's radius.
+constexpr real FOOT_SLACK = real(1e-5);
+
+SIM_FUNCTION bool is_better(const MeshOverlap& o, const OverlapWay& best, real left, const WayName& name) {
+    const real least = o.moved > 0 ? multiply_add(CLEARED_PART, o.moved, 4 * o.clear) : -o.clear;
+    return left > least && (left < best.left || (left == best.left && name.before(best.name)));
+}
+
+// How far from a feature the other one of a better way may be.
+SIM_INLINE real search_reach(const MeshOverlap& o, const OverlapWay& best) {
+    return minimum(o.limit, best.left + o.moved) + 4 * o.clear;
+}
+
+// Do triangles at a vertex cross a face, or those at an edge those at another one? Then they have passed each other,
+// even where each has come out of the other again on the far side.
+SIM_FUNCTION bool cross_at_vertex(const OverlapSide& s, int t, int corner, const Triangle& face) {
+    return visit_around(s.mesh, t, corner, [&](int around, int) {
+               return !triangles_cross(s.triangle(around), face);
+           }) == ROUND_LEFT;
+}
+
+SIM_FUNCTION bool cross_at_edges(const MeshOverlap& o, int ta, const Triangle& a, int i, int tb, const Triangle& b,
+                                 int j) {
+    const int across_a = triangle_across(o.side[0].mesh, ta, i), across_b = triangle_across(o.side[1].mesh, tb, j);
+    const Triangle other_a = across_a < 0 ? a : o.side[0].triangle(across_a),
+                   other_b = across_b < 0 ? b : o.side[1].triangle(across_b);
+    return triangles_cross(a, b) || triangles_cross(a, other_b) || triangles_cross(other_a, b) ||
+           triangles_cross(other_a, other_b);
+}
+
+// A vertex of mesh k that a face of the other one pushes out.
+SIM_STAGE void vertex_ways(const MeshOverlap& o, int k, int t, int corner, vec3 p, real slack, OverlapWay& best) {
+    const OverlapSide &own = o.side[k], &other = o.side[1 - k];
+    const vec3 reach = search_reach(o, best) * vec3{1, 1, 1};
+    other.visit(p - reach, p + reach, [&](int u) {
+        const Triangle face = other.triangle(u);
+        if (is_zero(face.normal)) return;
+        const real height = dot(face.normal, face.corner[0] - p);
+        const real sense = other.sense != 0 ? other.sense : height < 0 ? real(-1) : real(1);
+        const vec3 way = sense * face.normal;
+        const real depth = sense * height, left = depth - dot(way, o.shift_of(k));
+        const WayName name = {k, 3 * t + corner, u};
+        if (!(depth >= -o.clear && depth < o.limit) || !is_better(o, best, left, name)) return;
+        if (!(inset(face, p) >= -slack) || !vertex_supports(own, t, corner, way)) return;
+        if (!has_passed(o, own, other, p, way, depth) && !cross_at_vertex(own, t, corner, face)) return;
+        if (!is_still_held(o, 1 - k, p, way)) return;
+        best.point = k == 0 ? p : multiply_add(depth, way, p);
+        best.normal = k == 0 ? -way : way;
+        best.depth = depth, best.left = left, best.name = name;
+        best.triangle[k] = t, best.triangle[1 - k] = u;
+        best.sense[k] = own.sense, best.sense[1 - k] = sense;
+    });
+}
+
+SIM_FUNCTION void all_vertex_ways(const MeshOverlap& o, int k, real slack, OverlapWay& best) {
+    o.side[k].visit(o.lower, o.upper, [&](int t) {
+        const Triangle triangle = o.side[k].triangle(t);
+        for (int i = 0; i < 3; ++i) {
+            const vec3 p = triangle.corner[i], beyond = maximum(p - o.upper, o.lower - p);
+            if (maximum(beyond.x, maximum(beyond.y, beyond.z)) > 0 || !owns_vertex(o.side[k].mesh, t, i)) continue;
+            vertex_ways(o, k, t, i, p, slack, best);
+        }
+    });
+}
+
+// An edge of each mesh, across each other: of triangle ta, with corners `at`, and of tb.
+SIM_STAGE void edge_way(const MeshOverlap& o, int ta, const vec3* at, int i, int tb, const Triangle& b, int j,
+                        OverlapWay& best) {
+    const vec3 pa = at[i], ea = at[(i + 1) % 3] - pa, pb = b.corner[j], eb = b.corner[(j + 1) % 3] - pb;
+    const vec3 across = cross(ea, eb), between = pb - pa;
+    const real size = dot(across, across), height = dot(across, between), most = search_reach(o, best);
+    if (height * height > most * most * size) return;
+    if (!(size > CROSSED_EDGES * CROSSED_EDGES * (dot(ea, ea) * dot(eb, eb)))) return;
+    const real area_a = dot(cross(between, eb), across), area_b = dot(cross(between, ea), across);
+    const auto is_beyond = [&](real area) {
+        return area < -2 * FOOT_SLACK * size || area > (1 + 2 * FOOT_SLACK) * size;
+    };
+    if (is_beyond(area_a) || is_beyond(area_b)) return;
+    const vec3 n = height > 0 ? -normalize(across) : normalize(across);
+    const real depth = -dot(n, between), left = depth - dot(n, o.shift);
+    const WayName name = {2, 3 * ta + i, 3 * tb + j};
+    if (!(depth >= -o.clear && depth < o.limit) || !is_better(o, best, left, name)) return;
+    const real scale = reciprocal(size), along_a = scale * area_a, along_b = scale * area_b;
+    const auto is_within = [](real x) { return x >= -FOOT_SLACK && x <= 1 + FOOT_SLACK; };
+    if (!is_within(along_a) || !is_within(along_b)) return;
+    const Triangle a = o.side[0].triangle(ta);
+    real sense[2];
+    if (!edge_supports(o.side[0], ta, a, i, n, sense[0]) || !edge_supports(o.side[1], tb, b, j, -n, sense[1])) return;
+    const vec3 on_a = multiply_add(along_a, ea, pa), on_b = multiply_add(-depth, n, on_a);
+    if (!have_passed(o, on_a, on_b, n, depth) && !cross_at_edges(o, ta, a, i, tb, b, j)) return;
+    if (!is_still_held(o, 0, on_b, n) && !is_still_held(o, 1, on_a, -n)) return;
+    best = {on_a, n, depth, left, {sense[0], sense[1]}, {ta, tb}, name};
+}
+
+SIM_INLINE vec3 least_corner(const Triangle& t) { return minimum(t.corner[0], minimum(t.corner[1], t.corner[2])); }
+SIM_INLINE vec3 largest_corner(const Triangle& t) { return maximum(t.corner[0], maximum(t.corner[1], t.corner[2])); }
+
+// Which edges of a triangle may support, of each edge one triangle's: bit i those that do not lie flat, nor of a solid
+// in a hollow.
+SIM_FUNCTION int edges_out(const OverlapSide& s, int t, const Triangle& triangle) {
+    int mask = 0;
+    for (int i = 0; i < 3; ++i) {
+        const int across = triangle_across(s.mesh, t, i);
+        if (across >= 0 && across < t) continue;
+        real bend = across < 0 ? real(-1) : real(0), size = 0;
+        if (across >= 0) {
+            const Triangle other = s.triangle(across);
+            for (int c = 0; c < 3; ++c) {
+                const vec3 e = other.corner[c] - triangle.corner[i];
+                const real height = dot(triangle.normal, e);
+                if (absolute(height) > absolute(bend)) bend = height, size = length(e);
+            }
+        }
+        const bool flat = absolute(bend) <= SUPPORT_TOLERANCE * size;
+        if (!flat && (bend < 0 || !s.solid)) mask |= 1 << i;
+    }
+    return mask;
+}
+
+SIM_FUNCTION void all_edge_ways(const MeshOverlap& o, OverlapWay& best) {
+    o.side[1].visit(o.lower, o.upper, [&](int tb) {
+        const Triangle b = o.side[1].triangle(tb);
+        const int edges_b = edges_out(o.side[1], tb, b);
+        if (edges_b == 0) return;
+        const vec3 reach = search_reach(o, best) * vec3{1, 1, 1};
+        const vec3 lower = maximum(least_corner(b), o.lower) - reach,
+                   upper = minimum(largest_corner(b), o.upper) + reach;
+        o.side[0].visit(lower, upper, [&](int ta) {
+            const vec3 at[3] = {o.side[0].corner(ta, 0), o.side[0].corner(ta, 1), o.side[0].corner(ta, 2)};
+            for (int i = 0; i < 3; ++i) {
+                if (!owns_edge(o.side[0], ta, i)) continue;
+                for (int j = 0; j < 3; ++j)
+                    if (edges_b >> j & 1) edge_way(o, ta, at, i, tb, b, j, best);
+            }
+        });
+    });
+}
+
+// A box of the frame about a mesh, and where it is open about what it may push out.
+SIM_FUNCTION void box_in_frame(const MeshOverlap& o, int k, vec3& lower, vec3& upper) {
+    const OverlapSide& s = o.side[k];
+    const ModelView& m = *s.mesh.model;
+    const int root = m.mesh_node_start[s.mesh.mesh] + 1;
+    const vec3 p = multiply(s.mesh.scale, load_vec3(&m.mesh_lower[3 * root])),
+               q = multiply(s.mesh.scale, load_vec3(&m.mesh_upper[3 * root]));
+    const mat33 size = {absolute(s.turn.x), absolute(s.turn.y), absolute(s.turn.z)};
+    const vec3 middle = s.turn * (real(0.5) * (p + q) - s.origin),
+               half = size * (real(0.5) * absolute(q - p)) + (s.solid ? real(0) : o.limit) * vec3{1, 1, 1};
+    lower = middle - half;
+    upper = middle + half;
+}
+
+SIM_FUNCTION MeshOverlap overlap_of(const MeshShape& first, const Transform& pose0, const MeshShape& second,
+                                    const Transform& pose1, real radius, real far) {
+    const ModelView& m = *first.model;
+    const bool solid0 = m.mesh_solid[first.mesh] != 0, solid1 = m.mesh_solid[second.mesh] != 0;
+    const bool convex = m.mesh_solid[first.mesh] == 2 && m.mesh_solid[second.mesh] == 2;
+    const mat33 turn = mat33_from_quat(conjugate(pose0.q) * pose1.q);
+    MeshOverlap o = {{{first,
+                       inverse_transform_point(pose0, pose1.p),
+                       {unit_vector(0), unit_vector(1), unit_vector(2)},
+                       solid0,
+                       real(solid0)},
+                      {second, zero_vec3(), turn, solid1, real(solid1)}},
+                     zero_vec3(),
+                     zero_vec3(),
+                     !convex,
+                     2 * radius,
+                     far,
+                     64 * REAL_EPSILON * radius,
+                     zero_vec3(),
+                     0};
+    vec3 lower, upper;
+    box_in_frame(o, 0, o.lower, o.upper);
+    box_in_frame(o, 1, lower, upper);
+    const vec3 slack = real(16) * o.clear * vec3{1, 1, 1};
+    o.lower = maximum(o.lower, lower) - slack;
+    o.upper = minimum(o.upper, upper) + slack;
+    return o;
+}
+
+SIM_FUNCTION void all_ways(const MeshOverlap& o, real radius, OverlapWay& best) {
+    for (int k = 0; k < 2; ++k) all_vertex_ways(o, k, FOOT_SLACK * radius, best);
+    all_edge_ways(o, best);
+}
+
+// Looks for a better way, near by first: where one is found that is well within reach, none is further away.
+SIM_FUNCTION void search_ways(const MeshOverlap& o, real radius, OverlapWay& best) {
+    const real furthest = o.limit + o.moved;
+    for (real reach = FIRST_REACH * radius;; reach *= REACH_GROWTH) {
+        const bool is_last = best.name.kind != NO_WAY || !(reach < furthest);
+        if (best.name.kind == NO_WAY) best.left = is_last ? REAL_INFINITY : reach;
+        all_ways(o, radius, best);
+        if (is_last || best.left <= real(0.5) * reach) return;
+    }
+}
+
+SIM_STAGE OverlapWay nearest_way(MeshOverlap& o, real radius) {
+    OverlapWay best;
+    best.left = REAL_INFINITY;
+    best.name = {NO_WAY, 0, 0};
+    search_ways(o, radius, best);
+    if (!o.asks) {  // what has come out again on the far side is beyond the box
+        const vec3 reach = search_reach(o, best) * vec3{1, 1, 1};
+        o.lower = o.lower - reach;
+        o.upper = o.upper + reach;
+        search_ways(o, radius, best);
+    }
+    return best;
+}
