@@ -14,7 +14,8 @@ from simengine.builder.labels import TiledLabels
 from simengine.builder.mesh_collision import collision_rows
 from simengine.builder.mesh_data import Mesh
 from simengine.builder.template import Template, shape_arrays
-from simengine.enums import EqualityType, ShapeFlag, ShapeType
+from simengine.builder.topology import FLOATING
+from simengine.enums import BodyFlag, EqualityType, ShapeFlag, ShapeType
 from simengine.errors import ModelError
 from simengine.pair_routines import routine_table
 
@@ -47,6 +48,7 @@ def assemble(
     ``shared``: static shapes of all worlds, which stand last. ``precision``: "float32" or "float64".
     """
     broad_phase = one_broad_phase(templates)
+    check_small_inertias(templates, precision)
     tiler = Tiler(templates, template_of_world, precision)
     meshes: dict[Mesh, int] = {}
     for template in templates:
@@ -102,6 +104,23 @@ def check_surface_sizes(arrays: dict[str, np.ndarray], labels: Sequence[str], pr
             f"{most:g} m: make it {wanted}{advice}",
             element=f"shape {labels[first]!r}",
         )
+
+
+def check_small_inertias(templates: Sequence[Template], precision: str) -> None:
+    """ModelError for a free body whose least moment of inertia has no inverse in the precision."""
+    least = np.finfo(DTYPES["real"][precision]).tiny
+    for template in templates:
+        free = template.arrays["joint_child"][np.isin(template.arrays["joint_type"], FLOATING)]
+        free = free[template.arrays["body_flags"][free] & BodyFlag.KINEMATIC == 0]
+        moments = np.linalg.eigvalsh(template.arrays["body_inertia"][free])[:, 0]
+        wrong = np.flatnonzero((moments > 0) & (moments < least))
+        if wrong.size:
+            raise ModelError(
+                f"has a moment of inertia of {moments[wrong[0]]:g} kg m2, too small for {precision} (at least "
+                f"{least:.1g}): make the body larger or heavier"
+                + (', or finalize with precision="float64"' if precision == "float32" else ""),
+                element=f"body {template.labels['body'][free[wrong[0]]]!r}",
+            )
 
 
 def one_broad_phase(templates: Sequence[Template]) -> str:

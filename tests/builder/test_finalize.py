@@ -252,6 +252,21 @@ def test_what_single_precision_cannot_hold_is_refused_by_name():
     assert builder.finalize(device="cpu", precision="float64").body_inertia[0, 0, 0] == 1e39
 
 
+def test_a_free_body_too_small_for_single_precision_is_refused_by_name():
+    """The least normal float32 is 1.2e-38, and 1 / x of less is infinite. A solid sphere's moment is 2/5 m r^2."""
+    radius = 5e-9
+    builder = sim.ModelBuilder()
+    builder.add_shape_sphere(builder.add_body(label="grain"), radius)
+    with pytest.raises(sim.ModelError, match=r"body 'grain': has a moment of inertia of .* too small for float32"):
+        builder.finalize(device="cpu")
+    model = builder.finalize(device="cpu", precision="float64")
+    mass = 1000 * 4 / 3 * np.pi * radius**3
+    assert model.body_inertia[0, 0, 0] == pytest.approx(0.4 * mass * radius**2, rel=1e-12)
+    held = sim.ModelBuilder()
+    held.add_shape_sphere(held.add_body(label="grain", kinematic=True), radius)
+    held.finalize(device="cpu")
+
+
 def test_model_views_and_labels(precision):
     builder = sim.ModelBuilder()
     builder.add_ground_plane()
