@@ -10,24 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simengine.rows import first_equal
+
 BLOCK = 1 << 17
 """Triangles that are worked at a time, so that the memory of a large mesh does not multiply."""
 
 NO_VOLUME = 1e-12
 """A closed surface that holds less than this part of the cube of its extent is wound neither way."""
-
-
-def first_equal(rows: np.ndarray) -> np.ndarray:
-    """The number (n,) of the first row equal to each, of float64 (n, k). By a hash: rows sort ten times as slowly."""
-    bits = np.ascontiguousarray(rows + 0.0).view(np.uint64)
-    key = np.zeros(len(rows), np.uint64)
-    for column in bits.T:
-        key = (key ^ column) * np.uint64(0x9E3779B97F4A7C15)
-        key ^= key >> np.uint64(29)
-    _, first, number = np.unique(key, return_index=True, return_inverse=True)
-    if (rows[first[number]] != rows).any():  # two rows with one hash
-        _, first, number = np.unique(rows + 0.0, axis=0, return_index=True, return_inverse=True)
-    return first[number.reshape(-1)]
 
 
 def welded(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarray:

@@ -21,16 +21,6 @@ SHAPES = {
 }
 
 
-def test_equal_rows_have_the_number_of_the_first():
-    random = np.random.default_rng(0)
-    rows = random.integers(-2, 3, (500, 3)) * 0.5
-    rows[::7] *= -1  # among them -0
-    first = {}
-    expected = [first.setdefault(tuple(row + 0.0), i) for i, row in enumerate(rows)]
-    assert surfaces.first_equal(rows).tolist() == expected
-    assert surfaces.first_equal(np.zeros((0, 3))).shape == (0,)
-
-
 def test_the_boundary_is_what_edges_lack_of_their_reverse():
     random = np.random.default_rng(1)
     for _ in range(50):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from simengine.builder.meshes.mesh_file import LARGEST, MeshFile, MeshLimits
-from simengine.builder.meshes.rows import number_rows
 from simengine.errors import AssetError
+from simengine.rows import number_rows
 from simengine.surfaces import heights, is_pinched, signed_volumes
 
 SLIVER = 1e-12  # the height of a triangle over its longest edge, below which it is a line

@@ -12,10 +12,10 @@ import numpy as np
 
 from simengine.builder.meshes.mesh_file import MeshLimits
 from simengine.builder.meshes.polygons import triangulate
-from simengine.builder.meshes.rows import number_rows
 from simengine.builder.meshes.tetra import clean_tetrahedra
 from simengine.builder.meshes.words import Words, parse_numbers
 from simengine.errors import AssetError
+from simengine.rows import number_rows
 
 BLOCKS = 20_000  # of nodes, and of elements: one an entity of the geometry
 # nodes of an element, by its type

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from simengine.builder.meshes.mesh_file import LARGEST, MeshLimits, TetraFile
-from simengine.builder.meshes.rows import number_rows
 from simengine.errors import AssetError
+from simengine.rows import number_rows
 
 FLAT = 1e-12  # six volumes of a tetrahedron over the cube of its longest edge, below which it is flat
 _FACES = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]])  # looking outwards where the volume is positive

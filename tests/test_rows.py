@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from simengine.builder.meshes.rows import number_rows
+from simengine.rows import first_equal, number_rows
 
 
 @pytest.mark.parametrize("columns", [1, 2, 3, 4])
@@ -33,3 +33,20 @@ def test_zeros_of_both_signs_are_one_and_nans_are_not():
 def test_no_rows_have_no_groups():
     first, label = number_rows(np.zeros((0, 3)))
     assert len(first) == len(label) == 0
+
+
+def test_equal_rows_have_the_number_of_the_first():
+    random = np.random.default_rng(0)
+    rows = random.integers(-2, 3, (500, 3)) * 0.5
+    rows[::7] *= -1  # among them -0
+    first = {}
+    expected = [first.setdefault(tuple(row + 0.0), i) for i, row in enumerate(rows)]
+    assert first_equal(rows).tolist() == expected
+    assert first_equal(np.zeros((0, 3))).shape == (0,)
+
+
+def test_rows_of_one_key_are_told_apart(monkeypatch):
+    monkeypatch.setattr("simengine.rows._key", lambda rows: np.zeros(len(rows), np.uint64))
+    first, label = number_rows(np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]]))
+    assert first.tolist() == [0, 1]
+    assert label.tolist() == [0, 1, 0]
