@@ -89,7 +89,7 @@ struct FacingContacts {
 };
 
 // Triangles of a body this part of its radius behind a surface belong to a body that has sunk in.
-constexpr real SUNK_PART = SURFACE_THICKNESS;
+constexpr real SUNK_PART = real(0.25);
 
 // Two surfaces: each triangle of the second as a convex body against the first. `sweep`: of a pair that is followed,
 // else null. `crosses`: of two meshes, set where they overlap as they stand, which is left to leave_overlap; else null.

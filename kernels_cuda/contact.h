@@ -117,13 +117,13 @@ SIM_FUNCTION real known_depth(const ModelView& model, int shape0, int shape1) {
     return -FIELD_DEPTH * (most < 0 ? most : minimum(a, b));
 }
 
-// Half of what a pair of shapes is thick: what moves further within a step may come to the other side. Two surfaces are
-// caught up to a part of their radii (collide_any.h).
-constexpr real SURFACE_THICKNESS = real(0.25);
+// Half of what a pair of shapes is thick: what moves further within a step may come to the other side. Two surfaces tell
+// nothing of that; they count as this part of the smaller one's radius.
+constexpr real SURFACE_PART = real(0.0625);
 
 SIM_FUNCTION real pair_thickness(const ModelView& model, int shape0, int shape1) {
     const real known = known_depth(model, shape0, shape1);
-    return known > 0 ? known : SURFACE_THICKNESS * minimum(model.shape_radius[shape0], model.shape_radius[shape1]);
+    return known > 0 ? known : SURFACE_PART * minimum(model.shape_radius[shape0], model.shape_radius[shape1]);
 }
 
 // ---- materials ---------------------------------------------------------------------------------------------------

@@ -86,9 +86,9 @@ struct MeshOverlap {
     SIM_INLINE vec3 shift_of(int k) const { return k == 1 ? shift : -shift; }
 };
 
-// Ways after the first are looked for no deeper than this part of the smaller mesh's radius (what moves by more in a
-// step is followed), or than this many times what is deepest so far.
-constexpr real LATER_PART = SURFACE_THICKNESS, LATER_FACTOR = 4;
+// Ways after the first are looked for no deeper than this part of the smaller mesh's radius, or than this many times
+// what is deepest so far.
+constexpr real LATER_PART = real(0.25), LATER_FACTOR = 4;
 // Of the ways so far this part more is gone before it is asked what still overlaps.
 constexpr real CLEARED_PART = real(1e-3);
 // Room for round-off in what supports (sine of an angle), and for edges that are parallel.

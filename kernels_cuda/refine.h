@@ -12,10 +12,10 @@
 
 constexpr int RING = 8, REFINE_ITERATIONS = 12;
 #ifdef SIM_DOUBLE
-constexpr real RING_RADIUS = 1e-5, OPPOSITE = 1e-9;
+constexpr real RING_RADIUS = 1e-5, OPPOSITE = 1e-9, AS_LARGE = 1e-8;
 constexpr int CLIMB_HALVINGS = 24;
 #else
-constexpr real RING_RADIUS = 2e-3f, OPPOSITE = 1e-5f;
+constexpr real RING_RADIUS = 2e-3f, OPPOSITE = 1e-5f, AS_LARGE = 1e-6f;
 constexpr int CLIMB_HALVINGS = 10;
 #endif
 constexpr real LONGEST_TURN = real(0.02);
@@ -128,26 +128,39 @@ SIM_FUNCTION vec3 turn_of(const RingSample& s, real gap, bool newton, vec3 u, ve
     return length * multiply_add(turn_u, u, turn_v * v);
 }
 
+// Turns to a direction of a larger gap; false: it is the largest.
+SIM_FUNCTION bool turn_up(const ConvexPair& pair, const RingSample& s, vec3 u, vec3 v, GapAlong& at) {
+    GapAlong next = climb(pair, at.normal, turn_of(s, at.gap, true, u, v));
+    if (!(next.gap > at.gap)) {
+        const GapAlong steepest = climb(pair, at.normal, turn_of(s, at.gap, false, u, v));
+        if (steepest.gap > next.gap) next = steepest;
+    }
+    if (!(next.gap >= at.gap - 8 * REAL_EPSILON)) return false;
+    at = next;
+    return true;
+}
+
 // Betters a direction near the one of the largest gap, and takes the points there if they are more nearly opposite.
+// Where the difference is nearly a sphere about the origin the gap has a ridge, along which it may still rise at the
+// end: then the direction is taken whose points are most nearly opposite, among those with a gap AS_LARGE.
 SIM_STAGE void refine(const ConvexPair& pair, real& gap, vec3& normal, NearestPoints& points) {
-    const auto off_line = [&](const NearestPoints& p) {
-        const vec3 off = p.b - p.a - gap * normal;
+    const auto off_line = [](const NearestPoints& p, const GapAlong& along) {
+        const vec3 off = p.b - p.a - along.gap * along.normal;
         return dot(off, off);
     };
+    GapAlong now = {normal, gap};
+    NearestPoints near = points;
+    const auto take = [&] { gap = now.gap, normal = now.normal, points = near; };
     SIM_ROLLED
-    for (int i = 0; i < REFINE_ITERATIONS && off_line(points) > OPPOSITE * OPPOSITE; ++i) {
-        const vec3 axis = absolute(normal.x) < real(0.6) ? vec3{1, 0, 0} : vec3{0, 1, 0};
-        const vec3 u = normalize(cross(normal, axis)), v = cross(normal, u);
-        const RingSample s = sample_ring(pair, normal, u, v);
-        if (off_line(s.points) <= off_line(points)) points = s.points;
-        if (!(dot(s.residual, s.residual) > real(0.01) * OPPOSITE * OPPOSITE)) return;
-        GapAlong next = climb(pair, normal, turn_of(s, gap, true, u, v));
-        if (!(next.gap > gap)) {
-            const GapAlong steepest = climb(pair, normal, turn_of(s, gap, false, u, v));
-            if (steepest.gap > next.gap) next = steepest;
-        }
-        if (!(next.gap >= gap - 8 * REAL_EPSILON)) return;
-        gap = next.gap;
-        normal = next.normal;
+    for (int i = 0; i < REFINE_ITERATIONS; ++i) {
+        if (!(off_line(near, now) > OPPOSITE * OPPOSITE)) return take();
+        const vec3 axis = absolute(now.normal.x) < real(0.6) ? vec3{1, 0, 0} : vec3{0, 1, 0};
+        const vec3 u = normalize(cross(now.normal, axis)), v = cross(now.normal, u);
+        const RingSample s = sample_ring(pair, now.normal, u, v);
+        if (off_line(s.points, now) <= off_line(near, now)) near = s.points;
+        if (now.gap - gap > AS_LARGE || off_line(near, now) <= off_line(points, {normal, gap})) take();
+        const bool is_level = !(dot(s.residual, s.residual) > real(0.01) * OPPOSITE * OPPOSITE);
+        if (is_level || !turn_up(pair, s, u, v, now)) return take();
     }
+    if (now.gap - gap > AS_LARGE) take();
 }

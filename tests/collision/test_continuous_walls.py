@@ -76,9 +76,9 @@ WALLS = {
 
 class Throws:
     """Worlds with a wall and a body each, which flies at it: at each speed from places that end a step at different
-    distances, straight and aslant, turning and not."""
+    distances, straight and aslant, turning and not. ``wall_first``: the wall's shape has the lesser number."""
 
-    def __init__(self, body: str, wall: str, phases: int, speeds=SPEEDS, seed: int = 0):
+    def __init__(self, body: str, wall: str, phases: int, speeds=SPEEDS, seed: int = 0, wall_first: bool = False):
         random, builder = np.random.default_rng(seed), sim.ModelBuilder(gravity=0.0)
         add, reach = BODIES[body]
         self.half, add_wall = WALLS[wall]
@@ -93,8 +93,12 @@ class Throws:
                 turn = random.normal(size=4)
                 turn = turns.get(phase % 4, turn / np.linalg.norm(turn))
                 world = sim.ModelBuilder(gravity=0.0)
-                add(world, world.add_body(xform=sim.transform(p=place, q=turn)), material)
-                add_wall(world, material)
+                moving = world.add_body(xform=sim.transform(p=place, q=turn))
+                if wall_first:
+                    add_wall(world, material)
+                add(world, moving, material)
+                if not wall_first:
+                    add_wall(world, material)
                 builder.replicate(world, 1)
                 rates.append([*way * speed, *random.normal(size=3) * 5 * (phase % 2)])
         self.model = builder.finalize(device="cpu", precision="float64")
@@ -158,6 +162,13 @@ def test_a_mesh_of_fine_faces_is_not_thrown_back_by_its_sides(monkeypatch):
     monkeypatch.setitem(BODIES, "fine mesh", (fine_bracket, BODIES["mesh"][1]))
     beyond, most = Throws("fine mesh", "mesh of 1 cm", 8, (5.0,)).run(12)
     assert beyond.max() < 0 and most.max() < 1.002
+
+
+@pytest.mark.parametrize("seed", [2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 3, 4, 5, 6, 7))])
+@pytest.mark.parametrize("wall_first", [False, True])
+def test_a_concave_mesh_comes_out_of_a_plate_where_it_came_from(wall_first, seed):
+    beyond, _ = Throws("mesh", "mesh of 1 cm", 16, seed=seed, wall_first=wall_first).run()
+    assert beyond.max() < 0, np.flatnonzero(beyond >= 0)
 
 
 @pytest.mark.slow
