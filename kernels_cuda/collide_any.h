@@ -92,7 +92,8 @@ struct FacingContacts {
 constexpr real SUNK_PART = real(0.25);
 
 // Two surfaces: each triangle of the second as a convex body against the first. `sweep`: of a pair that is followed,
-// else null. `crosses`: of two meshes, set where they overlap as they stand, which is left to leave_overlap; else null.
+// else null. `crosses`: of two meshes, set where they overlap as they stand, which is left to collide_overlap; else
+// null.
 SIM_STAGE void collide_surfaces(const MeshShape& first, const Transform& pose0, real radius0, real base,
                                 const MeshShape& second, const Transform& pose1, real radius1,
                                 ContactReduction& found, const PairSweep* sweep, bool* crosses) {
@@ -153,7 +154,7 @@ SIM_STAGE void collide_meshes(const MeshShape& first, const Transform& pose0, re
         crosses = holds_vertex(first, pose0, second, pose1) || holds_vertex(second, pose1, first, pose0);
     if (!crosses) return;
     found.time = sweep ? SWEEP_START : real(0);
-    if (!leave_overlap(first, pose0, radius0, second, pose1, radius1, found))
+    if (!collide_overlap(first, pose0, radius0, second, pose1, radius1, found))
         push_out_meshes(first, pose0, second, pose1, found);
 }
 
@@ -185,7 +186,7 @@ template <class Writer>
 SIM_STAGE void collide_other_pair(const ModelView& model, int routine, int shape0, const PlacedShape& a, int shape1,
                                   const PlacedShape& b, Writer& write) {
     const real radius0 = model.shape_radius[shape0], radius1 = model.shape_radius[shape1];
-    const real reach = write.reach;
+    const real size = minimum(radius0, radius1), reach = write.reach;
     if (write.sweep) write.reach = maximum(write.sweep->reach(0), reach);
     ContactReduction found;
     switch (routine) {
@@ -196,28 +197,26 @@ SIM_STAGE void collide_other_pair(const ModelView& model, int routine, int shape
             return collide_convex(convex_pair(first, a.pose, second, b.pose, radius0, radius1), a.pose, write);
         }
         case PAIR_HEIGHTFIELD_CONVEX:
-            found.begin(b.pose, radius1, reach);
-            collide_body(mesh_shape(model, shape0), a.pose, a.size.z, convex_of(model, shape1), b.pose, radius1,
-                         radius1, 0, found, write.sweep);
-            return write_reduced(found, radius1, true, write);
-        case PAIR_CONVEX_MESH: {
-            const real size = minimum(radius0, radius1);
+            found.begin(b.pose, size, reach);
+            collide_body(mesh_shape(model, shape0), a.pose, a.size.z, convex_of(model, shape1), b.pose, radius1, size,
+                         0, found, write.sweep);
+            return write_reduced(found, size, true, write);
+        case PAIR_CONVEX_MESH:
             found.begin(a.pose, size, reach);
             collide_body(mesh_shape(model, shape1), b.pose, 0, convex_of(model, shape0), a.pose, radius0, size, 1,
                          found, write.sweep);
             push_out_body(mesh_shape(model, shape1), b.pose, convex_of(model, shape0), a.pose, found);
             return write_reduced(found, size, false, write);
-        }
         case PAIR_HEIGHTFIELD_MESH:
-            found.begin(b.pose, radius1, reach);
+            found.begin(b.pose, size, reach);
             collide_surfaces(mesh_shape(model, shape0), a.pose, radius0, a.size.z, mesh_shape(model, shape1), b.pose,
                              radius1, found, write.sweep, nullptr);
-            return write_reduced(found, radius1, true, write);
+            return write_reduced(found, size, true, write);
         case PAIR_MESH_MESH:
-            found.begin(b.pose, radius1, reach);
+            found.begin(b.pose, size, reach);
             collide_meshes(mesh_shape(model, shape0), a.pose, radius0, mesh_shape(model, shape1), b.pose, radius1,
                            found, write.sweep);
-            return write_reduced(found, radius1, true, write);
+            return write_reduced(found, size, true, write);
         default: return;
     }
 }

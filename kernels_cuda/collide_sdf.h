@@ -256,7 +256,7 @@ struct InnerContacts {
     real reach;
 
     SIM_FUNCTION void operator()(int number, vec3 point, vec3 normal, real distance) {
-        found(FIELD_INNER | (number & (FIELD_VERTEX - 1)), point, normal, distance);
+        found(FIELD_INNER | (number & ((1 << NUMBER_BITS) - 1)), point, normal, distance);
     }
 };
 

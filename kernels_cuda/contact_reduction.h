@@ -37,6 +37,13 @@ SIM_INLINE int normal_bin(vec3 n) {
     return 2 * k + (n[k] < 0);
 }
 
+// What touches now comes before what is still to be met; of each the one with the higher score.
+SIM_FUNCTION bool is_better(const ReducedContact& a, real score_a, const ReducedContact& b, real score_b) {
+    const bool now_a = a.way == 0, now_b = b.way == 0;
+    if (now_a != now_b) return now_a;
+    return score_a > score_b || (score_a == score_b && precedes(a, b));
+}
+
 // Takes contacts as a routine's `write` does, with the surface as the first body. `frame`: that of the body which
 // touches the surface; the bins go with it.
 struct ContactReduction {
@@ -82,10 +89,7 @@ struct ContactReduction {
         for (int i = 0; i < BIN_SLOTS; ++i) {
             const int s = BIN_SLOTS * bin + i;
             const real rounded = floor_of(multiply_add(scores[i], i == 0 ? finer * steps : steps, STEP_OFFSET));
-            const bool better = rounded > score[s] || (rounded == score[s] && precedes(c, slot[s]));
-            // what touches now comes before what is still to be met
-            const bool now = way == 0, was_now = !(slot[s].way > 0);
-            if (slot[s].number >= 0 && !(now == was_now ? better : now)) continue;
+            if (slot[s].number >= 0 && !is_better(c, rounded, slot[s], score[s])) continue;
             slot[s] = c;
             score[s] = rounded;
         }

@@ -83,7 +83,7 @@ SIM_INLINE real sum_of_absolutes(vec3 v) { return absolute(v.x) + absolute(v.y) 
 SIM_INLINE bool may_be_fast(const ModelView& model, int shape, vec3 origin, const BodyMotion& m, real dt) {
     const real arm = sum_of_absolutes(origin - m.centre) + model.shape_radius[shape];
     const real speed = multiply_add(sum_of_absolutes(m.angular), arm, sum_of_absolutes(m.linear));
-    return real(1.001) * speed * dt > model.shape_inradius[shape];
+    return real(1.001) * speed * dt > SOLID_DEPTH * model.shape_inradius[shape];
 }
 
 // The greatest speed that its turning gives a point of a shape. What turns about its own axis stays where it is.

@@ -84,14 +84,14 @@ constexpr real FLAT_ANGLE = real(0.01);
 // A surface has no say on a push that is further from its normal than this (cosine).
 constexpr real OPPOSED_COSINE = real(0.5);
 
-// Where both surfaces are smooth it is the flatter one that says along which way they push: of a box's rounded rim on a
-// floor the floor.
-// The outward normal of the field, and the flatter surface.
+// The outward normal of the field, and how it and the other surface bend.
 struct TouchNormal {
     vec3 normal;
     SurfaceBend field, surface;  // normals as the field's; of infinite angle where the surface has no say
 };
 
+// Where both surfaces are smooth it is the flatter one that says along which way they push: of a box's rounded rim on a
+// floor the floor.
 SIM_FUNCTION TouchNormal flatter_normal(const SurfaceBend& field, const SurfaceBend& surface) {
     if (!(dot(field.normal, surface.normal) < -OPPOSED_COSINE)) {
         const SurfaceBend none = {field.normal, REAL_INFINITY};

@@ -20,6 +20,7 @@ SIM_INLINE void store_mat33(real* p, const mat33& m) {
 
 SIM_INLINE vec3 column(const mat33& m, int i) { return {m.x[i], m.y[i], m.z[i]}; }
 SIM_INLINE mat33 from_columns(vec3 a, vec3 b, vec3 c) { return {{a.x, b.x, c.x}, {a.y, b.y, c.y}, {a.z, b.z, c.z}}; }
+SIM_INLINE mat33 absolute(const mat33& m) { return {absolute(m.x), absolute(m.y), absolute(m.z)}; }
 SIM_INLINE mat33 transpose(const mat33& m) { return from_columns(m.x, m.y, m.z); }
 
 SIM_INLINE mat33 operator+(const mat33& a, const mat33& b) { return {a.x + b.x, a.y + b.y, a.z + b.z}; }

@@ -13,7 +13,7 @@ struct NearMesh {
 
     // May what is in a box of the other mesh, unscaled, come near? It fills a box in these axes.
     SIM_FUNCTION bool meets(vec3 least, vec3 most) const {
-        const mat33 size = {absolute(turn.x), absolute(turn.y), absolute(turn.z)};
+        const mat33 size = absolute(turn);
         const vec3 middle = origin + turn * multiply(scale, real(0.5) * (least + most));
         const vec3 half = size * absolute(multiply(scale, real(0.5) * (most - least)));
         return meet({lower, upper}, middle - half, middle + half);
@@ -35,7 +35,7 @@ struct NearMesh {
 
     // The box in the other mesh's axes, unscaled, that holds all of this one.
     SIM_FUNCTION MeshBox box_of(const MeshShape& other) const {
-        const mat33 size = {absolute(turn.x), absolute(turn.y), absolute(turn.z)};
+        const mat33 size = absolute(turn);
         const vec3 middle = transpose_multiply(turn, real(0.5) * (lower + upper) - origin),
                    half = transpose_multiply(size, real(0.5) * (upper - lower));
         return unscaled_box(other, middle - half, middle + half);

@@ -1,4 +1,5 @@
-// Two meshes that overlap, and the few ways in which the second leaves the first.
+// Two meshes that overlap: their frame, rays through them, and what supports in a direction. mesh_overlap_ways.h finds
+// the few ways in which the second leaves the first, mesh_overlap_contacts.h their contacts.
 //
 // The least translation that parts two solids is to the nearest facet of the boundary of their Minkowski difference. Of
 // polyhedra such a facet belongs to a vertex of one and a face of the other, or to two edges, which support each other:
@@ -43,7 +44,7 @@ struct OverlapSide {
 
     SIM_FUNCTION MeshBox own_box(vec3 lower, vec3 upper) const {
         const vec3 middle = transpose_multiply(turn, real(0.5) * (lower + upper)), half = real(0.5) * (upper - lower);
-        const mat33 size = {absolute(turn.x), absolute(turn.y), absolute(turn.z)};
+        const mat33 size = absolute(turn);
         const vec3 around = transpose_multiply(size, half) + real(8) * REAL_EPSILON * absolute(middle);
         return unscaled_box(mesh, origin + middle - around, origin + middle + around);
     }
@@ -131,8 +132,10 @@ SIM_STAGE SurfaceHit first_hit(const OverlapSide& s, vec3 p, vec3 way, real from
         const real facing = dot(triangle.normal, way), height = dot(triangle.normal, triangle.corner[0] - p);
         if (facing == 0) return;
         const real distance = divide(height, facing);
-        if (distance > from && distance < to && distance < hit.distance)
-            hit = {distance, s.sense == 0 || s.sense * facing > 0};
+        if (!(distance > from && distance < to && distance <= hit.distance)) return;
+        const bool leaves = s.sense == 0 || s.sense * facing > 0;
+        // of two faces back to back, in one plane, it leaves by the one
+        hit = {distance, leaves || (distance == hit.distance && hit.leaves)};
     });
     return hit;
 }

@@ -91,7 +91,7 @@ SIM_STAGE void write_way(MeshOverlap& o, const OverlapWay& way, int number, real
 
 // Contacts of two meshes that overlap, along the ways in which the second leaves; false: there are none. Radii: of the
 // meshes about their origins.
-SIM_STAGE bool leave_overlap(const MeshShape& first, const Transform& pose0, real radius0, const MeshShape& second,
+SIM_STAGE bool collide_overlap(const MeshShape& first, const Transform& pose0, real radius0, const MeshShape& second,
                              const Transform& pose1, real radius1, ContactReduction& found) {
     const real radius = minimum(radius0, radius1);
     MeshOverlap o = overlap_of(first, pose0, second, pose1, radius, 2 * (radius0 + radius1));

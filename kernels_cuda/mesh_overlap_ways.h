@@ -39,7 +39,7 @@ SIM_FUNCTION bool cross_at_edges(const MeshOverlap& o, int ta, const Triangle& a
 // A vertex of mesh k that a face of the other one pushes out.
 SIM_STAGE void vertex_ways(const MeshOverlap& o, int k, int t, int corner, vec3 p, real slack, OverlapWay& best) {
     const OverlapSide &own = o.side[k], &other = o.side[1 - k];
-    const vec3 reach = search_reach(o, best) * vec3{1, 1, 1};
+    const vec3 reach = (search_reach(o, best) + slack) * vec3{1, 1, 1};
     other.visit(p - reach, p + reach, [&](int u) {
         const Triangle face = other.triangle(u);
         if (is_zero(face.normal)) return;
@@ -100,9 +100,6 @@ SIM_STAGE void edge_way(const MeshOverlap& o, int ta, const vec3* at, int i, int
     best = {on_a, n, depth, left, {sense[0], sense[1]}, {ta, tb}, name};
 }
 
-SIM_INLINE vec3 least_corner(const Triangle& t) { return minimum(t.corner[0], minimum(t.corner[1], t.corner[2])); }
-SIM_INLINE vec3 largest_corner(const Triangle& t) { return maximum(t.corner[0], maximum(t.corner[1], t.corner[2])); }
-
 // Which edges of a triangle may support, of each edge one triangle's: bit i those that do not lie flat, nor of a solid
 // in a hollow.
 SIM_FUNCTION int edges_out(const OverlapSide& s, int t, const Triangle& triangle) {
@@ -130,7 +127,7 @@ SIM_FUNCTION void all_edge_ways(const MeshOverlap& o, OverlapWay& best) {
         const Triangle b = o.side[1].triangle(tb);
         const int edges_b = edges_out(o.side[1], tb, b);
         if (edges_b == 0) return;
-        const vec3 reach = search_reach(o, best) * vec3{1, 1, 1};
+        const vec3 reach = multiply_add(2 * FOOT_SLACK, o.far, search_reach(o, best)) * vec3{1, 1, 1};
         const vec3 lower = maximum(least_corner(b), o.lower) - reach,
                    upper = minimum(largest_corner(b), o.upper) + reach;
         o.side[0].visit(lower, upper, [&](int ta) {
@@ -151,9 +148,8 @@ SIM_FUNCTION void box_in_frame(const MeshOverlap& o, int k, vec3& lower, vec3& u
     const int root = m.mesh_node_start[s.mesh.mesh] + 1;
     const vec3 p = multiply(s.mesh.scale, load_vec3(&m.mesh_lower[3 * root])),
                q = multiply(s.mesh.scale, load_vec3(&m.mesh_upper[3 * root]));
-    const mat33 size = {absolute(s.turn.x), absolute(s.turn.y), absolute(s.turn.z)};
     const vec3 middle = s.turn * (real(0.5) * (p + q) - s.origin),
-               half = size * (real(0.5) * absolute(q - p)) + (s.solid ? real(0) : o.limit) * vec3{1, 1, 1};
+               half = absolute(s.turn) * (real(0.5) * absolute(q - p)) + (s.solid ? real(0) : o.limit) * vec3{1, 1, 1};
     lower = middle - half;
     upper = middle + half;
 }

@@ -14,8 +14,7 @@ SIM_STAGE OverlapWay way_of_crossing(const MeshOverlap& o, real radius) {
     const real rounding = multiply_add(4 * REAL_EPSILON * scale, size * radius, real(1));  // of a piece
     int64 area[3] = {0, 0, 0};
     int pieces = 0;
-    OverlapWay way;
-    way.left = REAL_INFINITY;
+    OverlapWay way = {zero_vec3(), zero_vec3(), 0, REAL_INFINITY, {0, 0}, {-1, -1}, {NO_WAY, 0, 0}};
     const auto visit_lines = [&](auto visit) {
         o.side[1].visit(o.lower, o.upper, [&](int tb) {
             const Triangle b = o.side[1].triangle(tb);
@@ -34,7 +33,6 @@ SIM_STAGE OverlapWay way_of_crossing(const MeshOverlap& o, real radius) {
         ++pieces;
     });
     const vec3 sum = {real(area[0]), real(area[1]), real(area[2])};
-    way.normal = zero_vec3();
     if (!(length(sum) > rounding * real(pieces))) return way;
     way.normal = normalize(sum);
     real lowest = REAL_INFINITY, highest = -REAL_INFINITY;

@@ -12,8 +12,8 @@ struct WayOut {
     int triangle;
 };
 
-// Squared distances that differ by less than this part are equal: at an edge that triangle tells inside from outside
-// which faces the point most.
+// Squared distances that differ from the least by less than this part are equal: at an edge that triangle tells inside
+// from outside which faces the point most.
 constexpr real EQUAL_DISTANCE = real(64) * REAL_EPSILON;
 
 // `p` in the frame of the mesh.
@@ -23,24 +23,31 @@ SIM_STAGE WayOut way_out(const MeshShape& s, vec3 p) {
     const MeshBox at = unscaled_box(s, p, p);
     if (!m.mesh_solid[s.mesh] || !overlaps(at, m, m.mesh_node_start[s.mesh] + 1)) return out;
     real nearest = REAL_MAX, facing = 0;
-    const auto look = [&](int t) {
-        const Triangle triangle = load_triangle(s, t, zero_vec3());
+    const auto point_of = [&](const Triangle& triangle) {
         const PreparedTriangle prepared(triangle.corner[0], triangle.corner[1], triangle.corner[2]);
-        const vec3 point = prepared.at(prepared.closest(p)), way = point - p;
-        const real squared = dot(way, way), side = dot(triangle.normal, way);
-        const real slack = EQUAL_DISTANCE * nearest;
-        if (!(squared < nearest - slack) && !(squared <= nearest + slack && absolute(side) > absolute(facing))) return;
-        nearest = minimum(squared, nearest);
+        return prepared.at(prepared.closest(p));
+    };
+    const auto come_nearer = [&](int t) {
+        const vec3 way = point_of(load_triangle(s, t, zero_vec3())) - p;
+        nearest = minimum(dot(way, way), nearest);
+    };
+    const auto face = [&](int t) {
+        const Triangle triangle = load_triangle(s, t, zero_vec3());
+        const vec3 point = point_of(triangle), way = point - p;
+        const real side = dot(triangle.normal, way), more = absolute(side) - absolute(facing);
+        if (!(dot(way, way) <= nearest * (1 + EQUAL_DISTANCE))) return;
+        if (out.triangle >= 0 && !(more > 0 || (more == 0 && t < out.triangle))) return;
         facing = side;
         out = {point, triangle.normal, 0, t};
     };
     const int first = m.mesh_triangle_start[s.mesh], count = m.mesh_triangle_start[s.mesh + 1] - first;
-    for (int i = 0; i < 8; ++i) look(first + int((long long)count * i / 8));  // begin with a near one
+    for (int i = 0; i < 8; ++i) come_nearer(first + int((long long)count * i / 8));  // begin with a near one
     const auto box = [&] {
         const vec3 reach = square_root(nearest) * real(1.001) * vec3{1, 1, 1};
         return unscaled_box(s, p - reach, p + reach);
     };
-    visit_triangles(s, box, look);
+    visit_triangles(s, box, come_nearer);
+    visit_triangles(s, box, face);
     out.distance = facing >= 0 ? square_root(nearest) : REAL_INFINITY;
     out.normal = normalize(out.point - p, out.normal);
     return out;

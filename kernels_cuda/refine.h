@@ -141,8 +141,8 @@ SIM_FUNCTION bool turn_up(const ConvexPair& pair, const RingSample& s, vec3 u, v
 }
 
 // Betters a direction near the one of the largest gap, and takes the points there if they are more nearly opposite.
-// Where the difference is nearly a sphere about the origin the gap has a ridge, along which it may still rise at the
-// end: then the direction is taken whose points are most nearly opposite, among those with a gap AS_LARGE.
+// Where the difference is nearly a sphere about the origin the gap has a ridge, along which it may still rise when the
+// rounds run out: then the direction is taken whose points are most nearly opposite, if no gap is larger by AS_LARGE.
 SIM_STAGE void refine(const ConvexPair& pair, real& gap, vec3& normal, NearestPoints& points) {
     const auto off_line = [](const NearestPoints& p, const GapAlong& along) {
         const vec3 off = p.b - p.a - along.gap * along.normal;

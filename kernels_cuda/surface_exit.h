@@ -71,10 +71,9 @@ struct BodyBox {
 
     // How much wider it has to be to meet the box of a triangle, or the endless one below it.
     SIM_FUNCTION real gap(const Triangle& t, bool endless_below = false) const {
-        vec3 low = minimum(t.corner[0], minimum(t.corner[1], t.corner[2])) - upper;
+        vec3 low = least_corner(t) - upper;
         if (endless_below) low.z = -REAL_MAX;
-        const vec3 high = lower - maximum(t.corner[0], maximum(t.corner[1], t.corner[2]));
-        const vec3 apart = maximum(low, high);
+        const vec3 apart = maximum(low, lower - largest_corner(t));
         return maximum(apart.x, maximum(apart.y, apart.z));
     }
 };

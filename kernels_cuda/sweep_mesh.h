@@ -85,8 +85,7 @@ struct WholeWay {
         const vec3 n = t.normal;
         if (dot(n, body_support(s, -n) - t.corner[0]) > reach(n) + slack) return true;
         if (s.surface.is_field) return false;  // solid below
-        const vec3 least = minimum(t.corner[0], minimum(t.corner[1], t.corner[2])),
-                   most = maximum(t.corner[0], maximum(t.corner[1], t.corner[2]));
+        const vec3 least = least_corner(t), most = largest_corner(t);
         for (int k = 0; k < 3; ++k) {
             if (lower[k] - most[k] > maximum(still, nearer[k] + around) + slack) return true;
             if (least[k] - upper[k] > maximum(still, around - nearer[k]) + slack) return true;

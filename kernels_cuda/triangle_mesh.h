@@ -22,6 +22,10 @@ struct Triangle {
     vec3 normal;  // unit; zero: the corners lie on a line
 };
 
+// Of the box about it.
+SIM_INLINE vec3 least_corner(const Triangle& t) { return minimum(t.corner[0], minimum(t.corner[1], t.corner[2])); }
+SIM_INLINE vec3 largest_corner(const Triangle& t) { return maximum(t.corner[0], maximum(t.corner[1], t.corner[2])); }
+
 // Of a product outside these squares of lengths digits are lost.
 constexpr real SMALL_SQUARE = real(1e-24), LARGE_SQUARE = real(1e24);
 

@@ -14,8 +14,10 @@ LEAST_INTERVAL = 0.1  # s between two drawings
 PATIENCE = 2.0  # s without a word
 
 
-def has_reader(stream: TextIO) -> bool:
+def has_reader(stream: TextIO | None) -> bool:
     """Whether a person sees what ``stream`` is given: a terminal, or the standard error of an interactive session."""
+    if stream is None or getattr(stream, "closed", False):
+        return False
     if getattr(stream, "isatty", lambda: False)():
         return True
     return stream is sys.stderr and hasattr(sys, "ps1")  # notebooks set ps1 too
@@ -39,7 +41,7 @@ def note_if_long(text: str, stream: TextIO | None = None, patience: float = PATI
 class Progress:
     """A bar of ``total`` units: ``with Progress(total, "simulating") as bar: bar.advance(n)``.
 
-    Draws on ``stream`` (default standard error), and only where that is a terminal; it is wiped at the end.
+    Draws on ``stream`` (default standard error), and only where a person looks; it is wiped at the end.
     """
 
     def __init__(self, total: int, label: str, stream: TextIO | None = None):

@@ -51,3 +51,15 @@ def test_an_interactive_session_is_read_by_a_person(monkeypatch):
     monkeypatch.setattr(sys, "stderr", errors)
     monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
     assert wait_beside_a_note(0.4, errors) == "compiling\n"
+
+
+def test_a_closed_or_missing_error_output_harms_no_work(monkeypatch, capsys):
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
+    for errors in (closed, None):
+        monkeypatch.setattr(sys, "stderr", errors)
+        with note_if_long("compiling", patience=0.01), Progress(2, "work") as bar:
+            time.sleep(0.1)
+            bar.advance(1)
+    assert capsys.readouterr().out == ""

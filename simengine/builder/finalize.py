@@ -117,7 +117,7 @@ def check_small_inertias(templates: Sequence[Template], precision: str) -> None:
         if wrong.size:
             raise ModelError(
                 f"has a moment of inertia of {moments[wrong[0]]:g} kg m2, too small for {precision} (at least "
-                f"{least:.1g}): make the body larger or heavier"
+                f"{least:.2g}): make the body larger or heavier"
                 + (', or finalize with precision="float64"' if precision == "float32" else ""),
                 element=f"body {template.labels['body'][free[wrong[0]]]!r}",
             )
@@ -281,12 +281,15 @@ def _cast(values: np.ndarray, dtype, name: str) -> np.ndarray:
 
 
 def mesh_arrays(meshes: Sequence[Mesh], precision: str) -> dict[str, np.ndarray]:
-    """The ``mesh_*`` rows."""
-    points = [mesh.vertices for mesh in meshes] or [np.zeros((0, 3))]
-    triangles = [mesh.triangles for mesh in meshes] or [np.zeros((0, 3), np.int32)]
+    """The ``mesh_*`` rows: points are the vertices that a triangle uses."""
+    points, triangles = [np.zeros((0, 3))], [np.zeros((0, 3), np.int32)]
+    for mesh in meshes:
+        used, numbered = np.unique(mesh.triangles, return_inverse=True)
+        points.append(mesh.vertices[used])
+        triangles.append(numbered.reshape(-1, 3).astype(np.int32))
     return {
-        "mesh_point_start": np.cumsum([0, *(len(mesh.vertices) for mesh in meshes)]).astype(np.int32),
-        "mesh_triangle_start": np.cumsum([0, *(len(mesh.triangles) for mesh in meshes)]).astype(np.int32),
+        "mesh_point_start": np.cumsum([len(part) for part in points]).astype(np.int32),
+        "mesh_triangle_start": np.cumsum([len(part) for part in triangles]).astype(np.int32),
         "mesh_point": np.concatenate(points).astype(DTYPES["real"][precision]),
         "mesh_triangle": np.concatenate(triangles),
     }

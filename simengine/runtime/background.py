@@ -18,9 +18,9 @@ import time
 from pathlib import Path
 
 from simengine.errors import SimError
-from simengine.runtime import build, cache, nvrtc
+from simengine.runtime import build, cache, nvrtc, pool
 
-MOST_AT_ONCE = max(1, min(4, (os.cpu_count() or 1) // 2))
+MOST_AT_ONCE = max(1, min(4, pool.default_threads() // 2))
 """Children that compile at the same time: half of the processors are left to what goes on."""
 
 _running: set[Compilation] = set()

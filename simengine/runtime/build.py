@@ -368,7 +368,7 @@ def prebuild(target: Path) -> list[str]:
         (target / library).with_suffix(".cpp").unlink()
         return content_key(text, arch), library
 
-    with ThreadPoolExecutor(min(os.cpu_count() or 1, MOST_COMPILERS)) as threads:
+    with ThreadPoolExecutor(min(pool.default_threads(), MOST_COMPILERS)) as threads:
         manifest = dict(threads.map(make, jobs))
     (target / "manifest.json").write_text(json.dumps(manifest, indent=1), encoding="utf-8")
     return list(manifest.values())

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 import simengine as sim
+from simengine.builder import mesh_collision
 from simengine.builder.frames import rotation_matrix
 from simengine.builder.mesh_data import Mesh, convex_hull
 from tests.collision.collision_pairs import random_rotations, unit
@@ -183,3 +186,16 @@ def contacts_at(meshes: list[Mesh], which: np.ndarray, pose: np.ndarray, precisi
     worlds = np.argsort(order)
     found = list(slabs(model, contacts_of(model, state)))
     return model, state, worlds, [found[world] for world in worlds]
+
+
+def use_backward_trees(monkeypatch) -> None:
+    """Trees of wide boxes, whose leaves hold the triangles backwards."""
+    tree_of = mesh_collision.triangle_tree
+
+    def backwards(mesh: Mesh):
+        tree = tree_of(mesh)
+        lower, upper = tree.lower.copy(), tree.upper.copy()
+        lower[2:], upper[2:] = lower[1], upper[1]
+        return replace(tree, order=tree.order[::-1].copy(), lower=lower, upper=upper)
+
+    monkeypatch.setattr(mesh_collision, "triangle_tree", backwards)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import simengine as sim
+from simengine.builder.mesh_data import convex_hull
 from simengine.enums import StatusBit
 from simengine.errors import ModelError
 from simengine.runtime.modes import debugging, emulated_lanes
@@ -456,6 +457,26 @@ def test_searched_pairs_have_the_bits_of_listed_ones(precision, way):
     for row in model.contacts().rows():
         if row.shape[0] == "contact_slots":
             assert np.array_equal(getattr(listed, row.name)[:count], getattr(searched, row.name)[:count]), row.name
+
+
+@pytest.mark.parametrize("wall", ["box", "mesh"])
+@pytest.mark.parametrize("broad_phase", ["pairs", "bvh", "dense"])
+def test_a_body_that_is_just_fast_enough_is_followed_however_pairs_are_found(broad_phase, wall, precision):
+    """A ball of 0.1 m that moves by 0.0985 m in a step, beside a wall of 2 mm: half of what the two are thick is
+    0.0978 m. Beside a mesh it is 0.0969 m."""
+    builder = sim.ModelBuilder(gravity=0.0)
+    body = builder.add_body(xform=sim.transform((-0.102, 0, 0)))
+    builder.add_shape_sphere(body, 0.1)
+    if wall == "box":
+        builder.add_shape_box(-1, 0.001, 1.0, 1.0)
+    else:
+        corners = np.array([(x, y, z) for x in (-0.001, 0.001) for y in (-1, 1) for z in (-1, 1)], float)
+        builder.add_shape_mesh(-1, convex_hull(corners))
+    model = builder.finalize(device="cpu", precision=precision, broad_phase=broad_phase)
+    state, contacts = model.state(), model.contacts()
+    state.body_qd[0] = [19.7, 0, 0, 0, 0, 0]
+    sim.collide(model, state, contacts, dt=0.005)
+    assert int(contacts.count[0]) >= 1 and contacts.time[0] > 0
 
 
 def test_slow_scenes_keep_their_bits(precision):

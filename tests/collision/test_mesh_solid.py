@@ -10,6 +10,7 @@ from simengine.builder.frames import rotation_matrix
 from simengine.builder.mesh_data import Mesh, convex_hull
 from simengine.runtime.modes import emulated_lanes
 from tests.collision.collision_pairs import random_rotations, unit
+from tests.collision.mesh_overlaps import use_backward_trees
 from tests.collision.test_collide_convex import CORNERS
 
 HALF = np.array([0.5, 0.4, 0.3])
@@ -85,8 +86,8 @@ def test_a_fast_body_that_a_mesh_holds_is_pushed_out_as_one_at_rest(kind, speed)
 @pytest.mark.parametrize("kind", SMALL)
 @pytest.mark.parametrize("first", [True, False])
 def test_what_a_mesh_holds_is_pushed_out_by_the_nearest_way(kind, first):
-    """Of one contact; along the normal of the face nearest to the middle (of a hull or a mesh: to a vertex), as deep as
-    the body's furthest point."""
+    """Of one contact; along the normal of the face nearest to the middle (of a hull: to the mean of its vertices, of a
+    mesh: to a vertex), as deep as the body's furthest point."""
     random = np.random.default_rng(1)
     for q in random_rotations(random, 6):
         place = random.uniform(-0.15, 0.15, 3)
@@ -98,8 +99,9 @@ def test_what_a_mesh_holds_is_pushed_out_by_the_nearest_way(kind, first):
         assert np.abs(np.abs(n) - np.eye(3)[axis]).max() < 1e-9
         face = HALF[axis] - np.sign(n[axis]) * place[axis]
         assert abs(distance[0] + face + lowest(kind, pose, n)) < 1e-9
-        margins = np.concatenate([HALF - place, HALF + place])
-        assert face < margins.min() + (0.11 if kind in ("convex_hull", "mesh") else 1e-9)
+        middle = place + rotation_matrix(q) @ np.mean(SMALL[kind][0], axis=0) if kind == "convex_hull" else place
+        margins = np.concatenate([HALF - middle, HALF + middle])
+        assert HALF[axis] - np.sign(n[axis]) * middle[axis] < margins.min() + (0.11 if kind == "mesh" else 1e-9)
 
 
 def test_a_cavity_and_an_open_mesh_hold_nothing():
@@ -242,3 +244,46 @@ def test_a_hull_that_touches_a_closed_mesh_is_not_held_by_it(precision):
         found = slice(int(contacts.count[0]))
         assert np.all(np.abs(contacts.distance[found]) < tolerance), place
         assert np.all(np.abs(contacts.normal[found, 2]) > 0.99), place
+
+
+def test_the_way_out_does_not_depend_on_the_tree(monkeypatch):
+    """To the bit: of a cube's middle all faces are as near; over an edge between two triangles of a face both are."""
+    import trimesh
+
+    cube = trimesh.creation.box((1.0, 1.0, 1.0)).subdivide().subdivide()
+    cube = Mesh(cube.vertices, cube.faces)
+    places = [(0, 0, 0), (0.1, 0, 0), (0, 0.05, 0.02), (0.2, 0.1, 0.0), (0.25, 0.25, 0.3)]
+
+    def found():
+        builder = sim.ModelBuilder()
+        for place in places:
+            world = sim.ModelBuilder()
+            world.add_shape_mesh(-1, cube)
+            world.add_shape_sphere(world.add_body(xform=sim.transform(place)), 0.05)
+            builder.replicate(world, 1)
+        model = builder.finalize(device="cpu", precision="float64")
+        contacts = model.contacts()
+        sim.collide(model, model.state(), contacts)
+        assert contacts.count.tolist() == [1] * len(places)
+        return contacts, model.mesh_order
+
+    one, order = found()
+    use_backward_trees(monkeypatch)
+    other, backward = found()
+    assert not np.array_equal(order, backward)
+    for name in ("distance", "normal", "feature", "point0"):
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+
+
+def test_vertices_that_no_triangle_uses_touch_nothing():
+    """A block that would stand on them, 0.2 m below it, and one that another mesh would hold by them."""
+    loose = Mesh(np.concatenate([[(0, 0, -0.7)], 0.2 * BLOCK.vertices]), BLOCK.triangles + 1)
+    builder = sim.ModelBuilder()
+    builder.add_shape_mesh(builder.add_body(**GIVEN, xform=sim.transform((0, 0, 0.6))), loose)
+    builder.add_ground_plane()
+    builder.add_shape_mesh(-1, BLOCK, xform=sim.transform((0, 0, -5)))
+    model = builder.finalize(device="cpu")
+    contacts = model.contacts()
+    sim.collide(model, model.state(), contacts)
+    assert contacts.count[0] == 0
+    assert len(model.mesh_point) == 2 * len(BLOCK.vertices)
