@@ -114,6 +114,26 @@ def steps(device, precision: str, lanes: int) -> list:
     return [state.joint_q, touch.read(contacts, state).force, caster.cast(state).distance]
 
 
+def primitives(device, precision: str, lanes: int) -> list:
+    """Steps that collide by themselves, of shapes with closed forms: the kernels are far smaller than of all pairs."""
+    builder, robot = sim.ModelBuilder(), sim.ModelBuilder()
+    pole = robot.add_body(xform=sim.transform((0, 0, 0.5)))
+    robot.add_joint_revolute(-1, pole, axis=(0, 1, 0), parent_xform=sim.transform((0, 0, 0.8)))
+    robot.add_shape_capsule(pole, 0.05, 0.3)
+    for k, add in enumerate((robot.add_shape_sphere, robot.add_shape_box)):
+        body = robot.add_body(xform=sim.transform((0.1, 0.02 * k, 0.1 + 0.19 * k)))
+        add(body, *(0.1, 0.1, 0.1)[: 1 + 2 * k])
+    builder.replicate(robot, 2)
+    builder.add_ground_plane()
+    model = builder.finalize(device=device, precision=precision)
+    solver = sim.solvers.Featherstone(model, lanes=lanes, specialise=False)
+    state, after, control = model.state(), model.state(), model.control()
+    for _ in range(5):
+        solver.step(state, after, control, None, 2e-3)
+        state, after = after, state
+    return [state.joint_q, state.joint_qd, solver.iterations]
+
+
 def checksum(arrays: list) -> str:
     """CRC-32 of the bytes of arrays, wherever they are."""
     total = 0
@@ -130,6 +150,7 @@ def cases(device, lanes: int) -> dict[str, Callable[[], list]]:
         for broad_phase in ("pairs", "bvh", "dense"):
             named[f"collision {precision} {broad_phase}"] = partial(collision, device, precision, broad_phase)
         named[f"steps {precision}"] = partial(steps, device, precision, lanes)
+        named[f"primitives {precision}"] = partial(primitives, device, precision, lanes)
     return named
 
 
