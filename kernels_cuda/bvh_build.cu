@@ -454,7 +454,7 @@ extern "C" __global__ void bvh_pack_triangles(int tiles, int n, const int* leaf_
 // `arrived` is 0 before and after; `total` as for bvh_nodes.
 extern "C" __global__ void bvh_refit_boxes(int most, const int64* total /* (1) */, const real* packed,
                                            unsigned char* node_bytes, const int* row /* (most, 4) */, int* arrived,
-                                           real* bounds /* (most, 6) */, Scratch scratch) {
+                                           real* bounds /* (most, 6) nonfinite */, Scratch scratch) {
     const int made = wide_place(total[0]) < most ? wide_place(total[0]) : most;
     BvhNode* nodes = (BvhNode*)(unsigned char*)node_bytes;
     refit_all<BoxSource>(made, {packed, (const NodeRow*)(const int*)row, nodes, arrived, bounds}, scratch);
@@ -462,7 +462,7 @@ extern "C" __global__ void bvh_refit_boxes(int most, const int64* total /* (1) *
 
 extern "C" __global__ void bvh_refit_triangles(int most, const int64* total /* (1) */, const real* packed,
                                                unsigned char* node_bytes, const int* row /* (most, 4) */, int* arrived,
-                                               real* bounds /* (most, 6) */, Scratch scratch) {
+                                               real* bounds /* (most, 6) nonfinite */, Scratch scratch) {
     const int made = wide_place(total[0]) < most ? wide_place(total[0]) : most;
     BvhNode* nodes = (BvhNode*)(unsigned char*)node_bytes;
     refit_all<TriangleSource>(made, {packed, (const NodeRow*)(const int*)row, nodes, arrived, bounds}, scratch);

@@ -98,7 +98,7 @@ extern "C" __global__ void bvh_ray_first(int n, const unsigned char* nodes, cons
                                          const real* packed, const int* tree /* (n) optional */,
                                          const real* origin /* (n, 3) */, const real* direction /* (n, 3) */,
                                          const real* max_distance /* (n) */, int any, int* index /* (n) */,
-                                         real* distance /* (n) */) {
+                                         real* distance /* (n) nonfinite */) {
     const BvhView bvh(nodes, roots, primitives, packed, 6);
     for_each(i, n) {
         const ScaledRay ray(load_vec3(origin + 3 * i), load_vec3(direction + 3 * i));
@@ -128,7 +128,7 @@ extern "C" __global__ void bvh_nearest(int n, const unsigned char* nodes, const 
                                        const real* packed, const int* tree /* (n) optional */, int k,
                                        const real* point /* (n, 3) */, const real* max_distance /* (n) */,
                                        const int* turn /* (n) optional */, int* index /* (n, k) */,
-                                       real* distance /* (n, k) */) {
+                                       real* distance /* (n, k) nonfinite */) {
     const BvhView bvh(nodes, roots, primitives, packed, 6);
     for_each(item, n) {
         const int i = turn ? turn[item] : int(item);

@@ -24,7 +24,7 @@ extern "C" __global__ void center_points_64(int n, const double* points /* (n, 3
 }
 
 extern "C" __global__ void restore_points_32(int n, const real* points /* (n, 3) */, double x, double y, double z,
-                                             double scale, float* out /* (n, 3) */) {
+                                             double scale, float* out /* (n, 3) nonfinite */) {
     for_each(i, n) {
         out[3LL * i] = float(double(points[3LL * i]) / scale + x);
         out[3LL * i + 1] = float(double(points[3LL * i + 1]) / scale + y);
@@ -33,7 +33,7 @@ extern "C" __global__ void restore_points_32(int n, const real* points /* (n, 3)
 }
 
 extern "C" __global__ void restore_points_64(int n, const real* points /* (n, 3) */, double x, double y, double z,
-                                             double scale, double* out /* (n, 3) */) {
+                                             double scale, double* out /* (n, 3) nonfinite */) {
     for_each(i, n) {
         out[3LL * i] = double(points[3LL * i]) / scale + x;
         out[3LL * i + 1] = double(points[3LL * i + 1]) / scale + y;
@@ -63,8 +63,8 @@ extern "C" __global__ void triangle_bounds(int n, const int* faces, const real* 
 extern "C" __global__ void __launch_bounds__(256, 4)
     mesh_ray_cast(int n, const unsigned char* nodes, const int* roots, const int* primitives, const real* packed,
                   const real* origin /* (n, 3) */, const real* direction /* (n, 3) */,
-                  const real* max_distance /* (n) */, real* t /* (n) */, int* face /* (n) */, real* uv /* (n, 2) */,
-                  real* point /* (n, 3) */, real* normal /* (n, 3) */) {
+                  const real* max_distance /* (n) */, real* t /* (n) nonfinite */, int* face /* (n) */,
+                  real* uv /* (n, 2) */, real* point /* (n, 3) nonfinite */, real* normal /* (n, 3) */) {
     const BvhView bvh(nodes, roots, primitives, packed, 9);
     for_each(i, n) {
         const ScaledRay ray(load_vec3(origin + 3 * i), load_vec3(direction + 3 * i));
@@ -225,9 +225,11 @@ extern "C" __global__ void __launch_bounds__(POINT_BLOCK, 16)
                  const int* boundary_edge /* optional */, const int* boundary_weight /* optional */, int sign,
                  const real* point /* (n, 3) */, const real* max_distance /* (n) */, const int* turn /* (n) optional */,
                  int patience, int capacity, int* late_count /* (2) optional */,
-                 int* late_first /* (capacity) optional */, real* late_square /* (capacity, 65, share) optional */,
-                 int* late_place /* (capacity, 65, share) optional */, real* distance /* (n) */, int* face /* (n) */,
-                 real* uv /* (n, 2) */, real* closest /* (n, 3) */, real* normal /* (n, 3) */, Scratch scratch) {
+                 int* late_first /* (capacity) optional */,
+                 real* late_square /* (capacity, 65, share) optional nonfinite */,
+                 int* late_place /* (capacity, 65, share) optional */, real* distance /* (n) nonfinite */,
+                 int* face /* (n) */, real* uv /* (n, 2) */, real* closest /* (n, 3) nonfinite */,
+                 real* normal /* (n, 3) */, Scratch scratch) {
     const BvhView bvh(nodes, roots, primitives, packed, 9);
     const ClosestQuery query = {{welded, corner_start, corner},
                                 {boundary_count, boundary_edge, boundary_weight},
@@ -270,7 +272,8 @@ extern "C" __global__ void __launch_bounds__(POINT_BLOCK, 16)
     mesh_closest_part(int groups, int share, int n, const unsigned char* nodes, const int* roots, const int* primitives,
                       const real* packed, const real* point /* (n, 3) */, const int* turn /* (n) optional */,
                       int capacity, int* late_count /* (2) */, int* late_first /* (capacity) */,
-                      real* late_square /* (capacity, 65, share) */, int* late_place /* (capacity, 65, share) */,
+                      real* late_square /* (capacity, 65, share) nonfinite */,
+                      int* late_place /* (capacity, 65, share) */,
                       Scratch scratch) {
     const BvhView bvh(nodes, roots, primitives, packed, 9);
     const LateBatches late = {capacity, share, late_count, late_first, late_square, late_place};
@@ -296,7 +299,7 @@ extern "C" __global__ void __launch_bounds__(POINT_BLOCK, 16)
                       const int* boundary_edge /* optional */, const int* boundary_weight /* optional */, int sign,
                       const real* point /* (n, 3) */, const real* max_distance /* (n) */,
                       const int* turn /* (n) optional */, int capacity, int* late_count /* (2) */,
-                      int* late_first /* (capacity) */, real* late_square /* (capacity, 65, share) */,
+                      int* late_first /* (capacity) */, real* late_square /* (capacity, 65, share) nonfinite */,
                       int* late_place /* (capacity, 65, share) */, real* distance /* (n) */, int* face /* (n) */,
                       real* uv /* (n, 2) */, real* closest /* (n, 3) */, real* normal /* (n, 3) */, Scratch scratch) {
     const BvhView bvh(nodes, roots, primitives, packed, 9);
@@ -329,7 +332,7 @@ extern "C" __global__ void __launch_bounds__(POINT_BLOCK, 16)
 
 extern "C" __global__ void mesh_farthest(int n, const unsigned char* nodes, const int* roots, const int* primitives,
                                          const real* packed, const int* faces, const real* point /* (n, 3) */,
-                                         int* vertex /* (n) */, real* distance /* (n) */) {
+                                         int* vertex /* (n) */, real* distance /* (n) nonfinite */) {
     const BvhView bvh(nodes, roots, primitives, packed, 9);
     for_each(i, n) {
         const FarthestVertex found = farthest_vertex(bvh, bvh.roots[0], faces, load_vec3(point + 3 * i));

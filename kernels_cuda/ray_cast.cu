@@ -67,7 +67,7 @@ extern "C" __global__ void cast_rays(int n, const ModelView model, const real* b
                                      int rays, real reach,
                                      const unsigned char* nodes,  // the trees of the meshes, and below
                                      const int* roots, const int* primitives, const real* packed,
-                                     real* distance,    // of each ray of each world, as all below
+                                     real* distance,    // nonfinite; of each ray of each world, as all below
                                      real* normal, int* hit_shape) {
     const BvhView bvh(nodes, roots, primitives, packed, 9);
     for_each(i, n) {

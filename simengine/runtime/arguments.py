@@ -36,7 +36,7 @@ class Value:
     parameter: Parameter
     bits: bytes
     keep: object
-    written: tuple[tuple[str, object, object], ...] = ()  # name, array, container: what the kernel may write
+    written: tuple[tuple[str, object, object], ...] = ()  # name, array, container: written, with finite numbers
 
 
 class Checker:
@@ -133,7 +133,8 @@ class Checker:
 
     def pointer(self, parameter: Parameter, address: int, size: int, array) -> Value:
         """An array as a pointer, or in debug as a checked pointer."""
-        written = () if parameter.read_only or array is None else ((parameter.name, array, None),)
+        is_watched = not (parameter.read_only or parameter.nonfinite or array is None)
+        written = ((parameter.name, array, None),) if is_watched else ()
         if not self.debug:
             return Value(parameter, address.to_bytes(8, "little"), array, written)
         checked, label = checked_pointer(address, size, parameter.name)

@@ -108,7 +108,8 @@ class Kernel:
     ``source``: a file in ``kernels_cuda/``, a path of your own, or the text itself. ``name``: of a function
     ``extern "C" __global__ void name(...)`` in it; its parameters are pointers (arrays; to const: read only), scalars
     and structs by value. ``real`` is float or double as the arrays are. A comment behind a parameter may state its
-    shape, ``const real* x,  // (n, 3)``, and that it is ``optional`` (None is then a null pointer).
+    shape, ``const real* x,  // (n, 3)``, that it is ``optional`` (None is then a null pointer), and that it may be
+    ``nonfinite``: infinities and NaN are answers, or what the kernel leaves as it was, which debug mode lets pass.
     ``adjoint``: name of the kernel that differentiates it, in the same text. ``defines``: macros. ``headers``:
     generated headers by name, in place of the default ones. Includes are looked for in ``headers``, beside
     the file and in ``kernels_cuda``; ``platform.h`` is always there. ``quick``: compile for a GPU in less time, to code

@@ -62,6 +62,7 @@ class Parameter:
     read_only: bool = False
     shape: tuple[str, ...] | None = None  # of an array, from a note such as /* (n, 3) */
     optional: bool = False  # the note says "optional": None may be given, a null pointer
+    nonfinite: bool = False  # the note says "nonfinite": infinities and NaN are answers, which debug mode lets pass
 
     def dtype(self, precision: str) -> np.dtype:
         """NumPy dtype of the elements."""
@@ -206,13 +207,14 @@ def _parameter(kernel: str, declaration: str, note: str) -> Parameter:
             f"cannot read the parameter {declaration!r}: use pointers, scalars or structs by value", kernel=kernel
         )
     type_, star, name = " ".join(match[1].split()), match[2], match[3]
-    optional = any(re.search(r"\boptional\b", comment) for comment in COMMENT.findall(note))
+    said = " ".join(COMMENT.findall(note))
+    optional, nonfinite = (bool(re.search(rf"\b{word}\b", said)) for word in ("optional", "nonfinite"))
     if type_ in ("long", "unsigned long", "size_t"):
         raise KernelCompileError(f"parameter {name}: write int64 or uint64, {type_} has no fixed size", kernel=kernel)
     if star:
         if type_ not in SCALARS:
             raise KernelCompileError(f"parameter {name}: an array of {type_} is not known here", kernel=kernel)
-        return Parameter(name, type_, "array", type_, read_only, _shape(note), optional)
+        return Parameter(name, type_, "array", type_, read_only, _shape(note), optional, nonfinite)
     if type_ in SCALARS:
         return Parameter(name, type_, "scalar", type_, True)
     if type_ == "Scratch":

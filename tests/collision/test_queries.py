@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import simengine as sim
-from simengine.collision import queries
+from simengine.builder.mesh_data import convex_hull
+from simengine.collision import Bvh, Mesh, queries
 from simengine.errors import ModelError
 from simengine.runtime.devices import CPU
+from simengine.runtime.modes import debugging
 
 WEIGHTS = """
 #include "hash_grid.h"
@@ -99,3 +101,20 @@ def test_the_script_of_the_page_runs(tmp_path, monkeypatch, capsys):
     (tmp_path / "script.py").write_text(script, encoding="utf-8")
     names = runpy.run_path(str(tmp_path / "script.py"))
     assert "True" in capsys.readouterr().out and len(names["faces"]) > 100
+
+
+def test_what_is_not_there_is_an_answer_in_debug_mode_too(device):
+    """A ray that meets nothing, a surface beyond the reach, fewer boxes than were asked for."""
+    box = convex_hull(np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float))
+    builder = sim.ModelBuilder()
+    builder.add_shape_mesh(-1, box)
+    model = builder.finalize(device=device.name)
+    away = device.asarray(np.array([[5, 0, 0]], np.float32))
+    with debugging():
+        mesh = Mesh(device.asarray(box.vertices.astype(np.float32)), box.triangles)
+        assert np.isinf(sim.to_numpy(mesh.ray_cast(away, away).t)).all()
+        assert np.isinf(sim.to_numpy(mesh.closest_point(away, max_distance=1.0).distance)).all()
+        bvh = Bvh(away, away + 1)
+        assert np.isinf(sim.to_numpy(bvh.nearest(away, k=2)[1])[0, 1])
+        caster = sim.sensors.RayCaster(model, directions=[(1, 0, 0)], body=-1, xform=sim.transform((5, 0, 0)))
+        assert np.isinf(sim.to_numpy(caster.cast(model.state()).distance)).all()

@@ -101,6 +101,15 @@ def test_a_number_that_is_not_finite_names_array_and_element(device, bad, word):
         kernel.launch(4, [source, target, 3])
 
 
+def test_numbers_that_are_not_finite_pass_where_they_are_answers(device):
+    text = SHIFT.replace("real* target", "real* target /* nonfinite */")
+    source, target = device.asarray(np.array([np.inf, np.nan], np.float32)), device.zeros((2,), np.float32)
+    with modes.debugging():
+        sim.Kernel(text, "shift").launch(2, [source, target, 0])
+    found = sim.to_numpy(target)
+    assert np.isinf(found[0]) and np.isnan(found[1])
+
+
 STATE = """
 #include "arrays.h"
 extern "C" __global__ void put(int n, const ModelView model, StateArrays state, ContactsArrays contacts) {  // optional

@@ -67,7 +67,7 @@ def test_signature_is_read_with_comments_qualifiers_and_shape_notes():
     extern "C" __global__ void __launch_bounds__(128) work(
         int n, /* how many, of course */
         const real* __restrict__ q,  // (n, 7) poses
-        float* out /* (2*n+1) */, const ModelView model,
+        float* out /* (2*n+1) nonfinite */, const ModelView model,
         StateArrays state,           // optional
         const unsigned char* mask, real const* other, const Scratch scratch) {}
     extern "C" __global__ void nothing() {}
@@ -86,11 +86,11 @@ def test_signature_is_read_with_comments_qualifiers_and_shape_notes():
         ("other", "array", "real", True),
         ("scratch", "scratch", "Scratch", False),
     ]
-    notes = {p.name: (p.shape, p.optional) for p in found["work"].parameters}
-    assert notes["q"] == (("n", "7"), False)
-    assert notes["out"] == (("2*n+1",), False)
-    assert notes["state"] == (None, True)
-    assert notes["mask"] == (None, False)
+    notes = {p.name: (p.shape, p.optional, p.nonfinite) for p in found["work"].parameters}
+    assert notes["q"] == (("n", "7"), False, False)
+    assert notes["out"] == (("2*n+1",), False, True)
+    assert notes["state"] == (None, True, False)
+    assert notes["mask"] == (None, False, False)
 
 
 @pytest.mark.parametrize("declaration", ["real** rows", "real& x", "long n", "const Thing* thing", "real x[3]"])
