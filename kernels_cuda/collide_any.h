@@ -163,17 +163,32 @@ SIM_STAGE void collide_meshes(const MeshShape& first, const Transform& pose0, re
 SIM_STAGE void collide_body(const MeshShape& surface, const Transform& surface_pose, real base, const Convex& body,
                             const Transform& pose, real radius, real size, int side, ContactReduction& found,
                             const PairSweep* sweep) {
+    DepthBounds depth = {0, 0};
+    // what is open has no inside
+    DepthBounds* bounds = surface.is_field || surface.model->mesh_solid[surface.mesh] ? &depth : nullptr;
     if (!sweep) {
         BodyOverSurface s = body_over_surface(surface, surface_pose, base, body, pose, radius);
-        DepthBounds depth = {0, 0};
-        // what is open has no inside
-        if (surface.is_field || surface.model->mesh_solid[surface.mesh]) s.bounds = &depth;
-        collide_surface(s, found);
-        if (depth.most > 0) leave_cut(s, depth, size, found);
+        const auto collide = [&](DepthBounds* taken) {
+            s.bounds = taken;
+            collide_surface(s, found);
+        };
+        collide(bounds);
+        if (depth.most > 0) leave_cut(s, depth, size, found, [&] { collide(nullptr); });
         return;
     }
     const MovingSurface moving = {surface, surface_pose, base, body, pose, radius, 0, sweep, side};
-    sweep_surface(moving, found, [&](const BodyOverSurface& s, int t) { collide_triangle(s, t, found); });
+    const auto collide = [&](DepthBounds* taken) {
+        sweep_surface(moving, found, [&](const BodyOverSurface& s, int t) {
+            BodyOverSurface at = s;
+            if (!(found.time > SWEEP_START)) at.bounds = taken;
+            collide_triangle(at, t, found);
+        });
+    };
+    collide(bounds);
+    if (!(depth.most > 0)) return;
+    found.time = SWEEP_START;
+    leave_cut(moving.at(0), depth, size, found, [&] { collide(nullptr); });
+    found.time = 0;
 }
 
 // How far below height 0 a height field is solid; 0 for a mesh.

@@ -119,7 +119,7 @@ SIM_FUNCTION real known_depth(const ModelView& model, int shape0, int shape1) {
 
 // Half of what a pair of shapes is thick: what moves further within a step may come to the other side. Two surfaces
 // tell nothing of that; they count as this part of the smaller one's radius.
-constexpr real SURFACE_PART = real(0.0625);
+constexpr real SURFACE_PART = real(0.125);
 
 SIM_FUNCTION real pair_thickness(const ModelView& model, int shape0, int shape1) {
     const real known = known_depth(model, shape0, shape1);

@@ -1,12 +1,12 @@
 // The contacts of many triangles, reduced to a few that hold the bodies as all of them would: for each of six
-// directions of the normal the deepest, and the furthest in eight directions across. No result depends on the order in
-// which they come.
+// directions of the normal the deepest, the furthest in eight directions across, and of those that are still to be met
+// the first. No result depends on the order in which they come.
 #pragma once
 
 #include "collide_shape.h"
 
 constexpr int REDUCED_CONTACTS = 16;
-constexpr int NORMAL_BINS = 6, BIN_SLOTS = 9;
+constexpr int NORMAL_BINS = 6, FURTHEST = 8, MET_SLOT = FURTHEST + 1, BIN_SLOTS = FURTHEST + 2;
 
 constexpr real STEPS_PER_RADIUS = real(1e4);
 constexpr real STEP_OFFSET = real(0.37);  // round numbers of metres do not lie where a step begins
@@ -85,8 +85,8 @@ struct ContactReduction {
         const real near_u = multiply_add(COSINE_10, u, SINE_10 * v), near_v = multiply_add(COSINE_10, v, -SINE_10 * u);
         const real far_u = multiply_add(COSINE_55, u, SINE_55 * v), far_v = multiply_add(COSINE_55, v, -SINE_55 * u);
         const real scores[BIN_SLOTS] = {-distance - way, near_u, near_v, -near_u, -near_v,
-                                        far_u,           far_v,  -far_u, -far_v};
-        for (int i = 0; i < BIN_SLOTS; ++i) {
+                                        far_u,           far_v,  -far_u, -far_v,  -way};
+        for (int i = 0; i < (way > 0 ? BIN_SLOTS : MET_SLOT); ++i) {
             const int s = BIN_SLOTS * bin + i;
             const real rounded = floor_of(multiply_add(scores[i], i == 0 ? finer * steps : steps, STEP_OFFSET));
             if (slot[s].number >= 0 && !is_better(c, rounded, slot[s], score[s])) continue;
@@ -120,7 +120,7 @@ SIM_FUNCTION bool is_wanted(const ContactReduction& found, int bin, int i, real 
     const ReducedContact* slot = found.slot + BIN_SLOTS * bin;
     if (i > 0 || slot[0].number < 0) return slot[i].number >= 0;
     real least = REAL_INFINITY;
-    for (int k = 1; k < BIN_SLOTS; ++k) {
+    for (int k = 1; k <= FURTHEST; ++k) {
         // where depths are fine one of the furthest is taken first, so that none near it takes its place
         const vec3 apart = slot[k].point - slot[0].point;
         const real merge = MERGED_CONTACTS * radius;
@@ -135,8 +135,9 @@ template <class Writer>
 SIM_FUNCTION void write_reduced(const ContactReduction& found, real radius, bool surface_first, Writer& write) {
     ReducedContact kept[REDUCED_CONTACTS];
     int count = 0;
-    for (int i = 0; i < BIN_SLOTS; ++i)
+    for (int turn = 0; turn < BIN_SLOTS; ++turn)
         for (int bin = 0; bin < NORMAL_BINS; ++bin) {
+            const int i = turn == 0 ? 0 : turn == 1 ? MET_SLOT : turn - 1;
             const ReducedContact& c = found.slot[BIN_SLOTS * bin + i];
             bool is_new = count < REDUCED_CONTACTS && is_wanted(found, bin, i, radius);
             for (int k = 0; k < count && is_new; ++k) {

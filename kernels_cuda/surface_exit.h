@@ -16,6 +16,7 @@
 #pragma once
 
 #include "collide_mesh.h"
+#include "triangle.h"
 
 #ifdef SIM_DOUBLE
 constexpr real CONVEX_SINE = 1e-9, LEFT_PART = 1e-9;
@@ -465,8 +466,11 @@ constexpr real SAME_DEPTH = real(2e-4);
 constexpr real SHALLOW_PART = real(0.02);
 
 // A body that cuts a closed surface is as deep as its way out: the triangles' contacts `found` push it no further, and
-// along that way it has a contact of that depth. `depth`: what the triangles tell of it; `size`: the smaller radius.
-SIM_STAGE void leave_cut(const BodyOverSurface& s, const DepthBounds& depth, real size, ContactReduction& found) {
+// along that way it has a contact of that depth. `depth`: what the triangles tell of it; `size`: the smaller radius;
+// `collide`: finds the contacts of the triangles again.
+template <class Collide>
+SIM_STAGE void leave_cut(const BodyOverSurface& s, const DepthBounds& depth, real size, ContactReduction& found,
+                         Collide collide) {
     const real slack = SAME_DEPTH * size;
     const ReducedContact c = found.deepest();
     const bool shallow = maximum(depth.least, -c.distance) <= SHALLOW_PART * size;
@@ -478,12 +482,15 @@ SIM_STAGE void leave_cut(const BodyOverSurface& s, const DepthBounds& depth, rea
     if (!(exit.depth > -REAL_MAX)) return;
     if (found.deepest().distance < -exit.depth - slack) {
         found.clear(exit.depth + slack);
-        BodyOverSurface again = s;
-        again.bounds = nullptr;
-        collide_surface(again, found);
+        collide();
     }
     if (found.deepest().distance <= slack - exit.depth) return;
+    // of a face's plane the body may be deepest far beside the surface
+    const Triangle left = load_triangle(s.surface, exit.triangle, s.origin);
+    const PreparedTriangle prepared(left.corner[0], left.corner[1], left.corner[2]);
+    const vec3 near = prepared.at(prepared.closest(exit.point)), beside = exit.point - near;
+    const bool is_far = dot(beside, beside) > size * size;
+    const vec3 point = is_far ? multiply_add(dot(exit.normal, beside), exit.normal, near) : exit.point;
     const int number = exit.triangle - s.surface.model->mesh_triangle_start[s.surface.mesh];
-    found(triangle_contact(number, 1020), transform_point(s.frame, exit.point), rotate(s.frame.q, exit.normal),
-          -exit.depth);
+    found(triangle_contact(number, 1020), transform_point(s.frame, point), rotate(s.frame.q, exit.normal), -exit.depth);
 }

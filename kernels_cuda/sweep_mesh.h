@@ -64,7 +64,9 @@ SIM_STAGE real touch_time(const MovingSurface& m, const BodyOverSurface& start, 
         const SweepStep step = advance_sweep(s, pair.unit * d.distance, m.side == 0 ? outwards : -outwards);
         if (step == SWEEP_MISSES) return -1;
         if (step == SWEEP_ON) continue;
-        return s.time > 0 && m.comes_out(at, triangle.normal, pair.unit * d.point, s.time) ? real(-1) : s.time;
+        // what turns so fast that the rounds ran out may come back within the step
+        const bool is_met = s.time > 0 && s.rounds < SWEEP_ROUNDS;
+        return is_met && m.comes_out(at, triangle.normal, pair.unit * d.point, s.time) ? real(-1) : s.time;
     }
 }
 

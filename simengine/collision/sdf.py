@@ -339,6 +339,8 @@ class SDF:
             used = np.flatnonzero(slot >= 0)
             if slot.min(initial=-1) < -1 or not np.array_equal(slot[used], np.arange(held)):
                 raise file.error("its table of blocks does not count the blocks that it holds")
+            if not (np.isfinite(coarse).all() and np.isfinite(values).all()):
+                raise file.error("it holds values that are not finite")
         device, voxel = devices.get_device(device), header["voxel"]
         band = 2 * voxel if header["sparse"] else math.inf
         on_device = (device.asarray(array) for array in (coarse, slot, used.astype(np.int32), values))

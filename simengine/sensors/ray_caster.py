@@ -231,8 +231,11 @@ def _rows(values, what: str) -> np.ndarray:
     """Finite numbers (n, 3)."""
     rows = _reals(values, f"RayCaster, {what}: must be numbers (rays, 3)")
     rows = rows.reshape(1, 3) if rows.shape == (3,) else rows
-    if rows.ndim != 2 or rows.shape[1] != 3 or not len(rows) or not np.isfinite(rows).all():
-        raise ModelError(f"RayCaster, {what}: must be finite numbers (rays, 3), one ray or more; got {rows.shape}")
+    if rows.ndim != 2 or rows.shape[1] != 3 or not len(rows):
+        raise ModelError(f"RayCaster, {what}: must be numbers (rays, 3), one ray or more; got {rows.shape}")
+    bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+    if bad.size:
+        raise ModelError(f"RayCaster, {what}: must be finite numbers, but row {bad[0]} is {rows[bad[0]]}")
     return rows
 
 

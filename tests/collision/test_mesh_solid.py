@@ -287,3 +287,49 @@ def test_vertices_that_no_triangle_uses_touch_nothing():
     sim.collide(model, model.state(), contacts)
     assert contacts.count[0] == 0
     assert len(model.mesh_point) == 2 * len(BLOCK.vertices)
+    assert abs(model.shape_radius[0] - 0.2 * np.linalg.norm(HALF)) < 1e-6
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_mesh_deep_in_a_thin_plate_is_as_deep_for_a_fast_body_as_for_one_at_rest(first):
+    """A ring, pushed into a plate of 1 cm and a square metre beyond the middle of it."""
+    import trimesh
+
+    ring = trimesh.creation.torus(0.0375, 0.0125, major_sections=24, minor_sections=12)
+    ring = (ring.vertices, ring.faces)
+    for x in (-0.0045, 0.0, 0.0045):  # the front is at x + 0.0125
+        found = []
+        for speed in (0.0, 4.0):
+            builder = sim.ModelBuilder(gravity=0.0)
+            body = builder.add_body(xform=sim.transform((x, 0.01, 0.05), (0, np.sqrt(0.5), 0, np.sqrt(0.5))))
+            if first:
+                builder.add_shape_mesh(body, ring)
+            builder.add_shape_box(-1, 0.005, 0.5, 0.5)
+            if not first:
+                builder.add_shape_mesh(body, ring)
+            model = builder.finalize(device="cpu", precision="float64")
+            state, contacts = model.state(), model.contacts()
+            state.body_qd[body] = [speed, 0, 0, 0, 0, 0]
+            sim.collide(model, state, contacts, dt=0.005)
+            n = contacts.count[0]
+            found.append(contacts.distance[:n].min())
+            assert np.abs(contacts.point1[:n]).max() < 1 and np.abs(contacts.point0[:n]).max() < 1
+        assert np.abs(np.array(found) + 0.0175 - abs(x)).max() < 1e-12
+
+
+def test_a_ring_thrown_at_a_thin_box_comes_back():
+    import trimesh
+
+    ring = trimesh.creation.torus(0.0375, 0.0125, major_sections=24, minor_sections=12)
+    builder = sim.ModelBuilder(gravity=0.0)
+    builder.add_shape_box(-1, 0.005, 1, 1)
+    turn = (0.5063, 0.5057, -0.68899, -0.115)
+    body = builder.add_body(xform=sim.transform((-0.4843, 0.0126, 0.0488), turn))
+    builder.add_shape_mesh(body, (ring.vertices, ring.faces), density=1000)
+    model = builder.finalize(device="cpu", precision="float64")
+    solver, state, after, control = sim.solvers.Featherstone(model), model.state(), model.state(), model.control()
+    state.joint_qd[:] = (4, 0, 0, 0, 0, 0)
+    for _ in range(80):
+        solver.step(state, after, control, None, 0.005)
+        state, after = after, state
+    assert state.body_q[0, 0] < -0.0125 and np.linalg.norm(state.joint_qd[:3]) < 4

@@ -289,6 +289,20 @@ def test_a_file_whose_blocks_are_not_its_own_is_refused(tmp_path):
         SDF.load(tmp_path / "bad.npz")
 
 
+@pytest.mark.parametrize("name", ["coarse", "values"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_file_of_values_that_are_not_finite_is_refused(tmp_path, name, value):
+    field = SHAPES["sphere"][0].to_grid(0.1)
+    field.save(tmp_path / "good.npz")
+    with zipfile.ZipFile(tmp_path / "good.npz") as archive:
+        arrays = {part: np.load(archive.open(f"{part}.npy")) for part in ("header", "coarse", "slot", "values")}
+    header = json.loads(arrays.pop("header").tobytes())
+    arrays[name].flat[1] = value
+    write_npz(tmp_path / "bad.npz", header, arrays)
+    with pytest.raises(AssetError, match=r"bad\.npz.*not finite"):
+        SDF.load(tmp_path / "bad.npz")
+
+
 def test_what_cannot_be_a_field_is_refused():
     box = trimesh.creation.box()
     mesh = Mesh(box.vertices, box.faces)

@@ -300,7 +300,8 @@ def test_bits_do_not_depend_on_threads_and_a_capture_replays():
     [
         (([(0, 0, 0)],), {}, "direction 0 is zero"),
         (([(0, 0, np.nan)],), {}, "directions: must be finite"),
-        (([(0, 0)],), {}, "directions: must be finite numbers"),
+        (([(0, 0)],), {}, r"directions: must be numbers \(rays, 3\)"),
+        (([(0, 0, 1), (np.nan, 0, 0)],), {}, r"directions: must be finite numbers, but row 1 is \[nan"),
         (([(0, 0, 1)],), {"body": "nobody"}, "no body label matches 'nobody'"),
         (([(0, 0, 1)],), {"body": "*"}, r"2 bodies match '\*'"),
         (([(0, 0, 1)],), {"body": 7}, "body is 7"),
