@@ -35,7 +35,9 @@ SHAPES = {
     "cone": (lambda b, i, **o: b.add_shape_cone(i, 0.4, 0.5, **o), np.vstack([0.4 * CIRCLE - 0.5 * UP, 0.5 * UP])),
     "ellipsoid": (lambda b, i, **o: b.add_shape_ellipsoid(i, 0.5, 0.3, 0.2, **o), BALL * (0.5, 0.3, 0.2)),
     "mesh": (
-        lambda b, i, **o: b.add_shape_mesh(i, (SIGNS * 1.0, [[0, 1, 2]]), scale=(0.2, -0.3, 0.4), **o),
+        lambda b, i, **o: b.add_shape_mesh(
+            i, (SIGNS * 1.0, [[0, 1, 2], [3, 4, 5], [5, 6, 7]]), scale=(0.2, -0.3, 0.4), **o
+        ),
         SIGNS * (0.2, -0.3, 0.4),
     ),
 }
