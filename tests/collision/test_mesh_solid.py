@@ -313,7 +313,6 @@ def test_a_mesh_deep_in_a_thin_plate_is_as_deep_for_a_fast_body_as_for_one_at_re
             sim.collide(model, state, contacts, dt=0.005)
             n = contacts.count[0]
             found.append(contacts.distance[:n].min())
-            assert np.abs(contacts.point1[:n]).max() < 1 and np.abs(contacts.point0[:n]).max() < 1
         assert np.abs(np.array(found) + 0.0175 - abs(x)).max() < 1e-12
 
 
@@ -329,7 +328,10 @@ def test_a_ring_thrown_at_a_thin_box_comes_back():
     model = builder.finalize(device="cpu", precision="float64")
     solver, state, after, control = sim.solvers.Featherstone(model), model.state(), model.state(), model.control()
     state.joint_qd[:] = (4, 0, 0, 0, 0, 0)
+    contacts = model.contacts()
     for _ in range(80):
+        sim.collide(model, state, contacts, dt=0.005)
+        assert np.abs(contacts.point1[: contacts.count[0]]).max(initial=0) < 0.0501  # on the ring, not far beside it
         solver.step(state, after, control, None, 0.005)
         state, after = after, state
     assert state.body_q[0, 0] < -0.0125 and np.linalg.norm(state.joint_qd[:3]) < 4
