@@ -82,13 +82,14 @@ SIM_FUNCTION void contact_weights(const ContactMaterial& m, const NormalRow& n, 
     }
 }
 
-// Rows of a contact, as of one that may be stopped or not; `residual` is left at minus the reference acceleration. A
-// contact farther than its margin that is not stopped, or one between links that no force moves, exerts nothing.
-// `look`: whether it is to be looked at as one that may be stopped.
+// Rows of contact i of a world, as of one that may be stopped or not; `residual` is left at minus the reference
+// acceleration. A contact farther than its margin that is not stopped, or one between links that no force moves, exerts
+// nothing. `look`: whether it is to be looked at as one that may be stopped.
 template <bool stoppable>
-SIM_FUNCTION ContactRows rows_of_contact(const Topology& t, const World& world, const Contact& contact,
-                                         const StepOptions& options, bool& look) {
+SIM_FUNCTION ContactRows rows_of_contact(const Topology& t, const World& world, const ContactMemory& contacts,
+                                         int count, int i, const StepOptions& options, bool& look) {
     ContactRows c = {};
+    const Contact& contact = contacts[i];
     const bool moves0 = is_movable(t, contact.link0), moves1 = is_movable(t, contact.link1);
     const real past = contact.distance - contact.margin;
     if (!(moves0 || moves1)) return c;
@@ -107,7 +108,7 @@ SIM_FUNCTION ContactRows rows_of_contact(const Topology& t, const World& world, 
     vec3 v = relative_velocity(c, world.memory.link_velocity);
     look = may_stop(world.model, contact, past, v.x, real(options.dt));
     ContactStop stop = {false, 0, v};
-    if (stoppable && look) stop = stop_contact(t, world, contact, past, m, options, c);
+    if (stoppable && look) stop = stop_contact(t, world, contacts, count, i, past, m, options, c);
     if (past >= 0 && !stop.stops) return c;  // what is not a number goes on, to be seen
     if (stop.stops) v = stop.v;
     c.friction = tangent_length(v) < options.stiction_speed ? m.static_friction : m.friction;
@@ -127,7 +128,7 @@ SIM_NOINLINE bool stop_contacts(Lanes& lanes, const Topology& t, const World& wo
     bool coupled = false;
     for_lanes(i, 0, count) {
         bool look = false;
-        const ContactRows c = rows_of_contact<true>(t, world, contacts[i], options, look);
+        const ContactRows c = rows_of_contact<true>(t, world, contacts, count, i, options, look);
         if (!look) continue;
         rows[i] = c;
         coupled = coupled || joins_movers(c);
@@ -142,7 +143,7 @@ SIM_FUNCTION bool build_contact_rows(Lanes& lanes, const Topology& t, const Worl
     bool coupled = false, stops = false;
     for_lanes(i, 0, count) {
         bool look = false;
-        rows[i] = rows_of_contact<false>(t, world, contacts[i], options, look);
+        rows[i] = rows_of_contact<false>(t, world, contacts, count, i, options, look);
         coupled = coupled || joins_movers(rows[i]);
         stops = stops || look;
     }
@@ -350,18 +351,24 @@ SIM_FUNCTION void contact_stiffnesses(Lanes& lanes, const Topology& t, World& wo
     sum_touched_subtrees<21>(lanes, t, s, set.touched, stiffness);
 }
 
-// H += J^T W J of one contact between moving links, J over the dofs that move one of them but not the other. Ends
-// with a barrier.
+// H += J^T W J of one contact between moving links, J over the dofs that move the point of one of them against that of
+// the other: those behind one link alone, and where the points differ (contact_stops.h) those that turn both. Ends with
+// a barrier.
 SIM_FUNCTION void add_coupled_contact(Lanes& lanes, const Topology& t, World& world, const SolverMemory& s,
                                       const ContactRows& c, int cone) {
     const int last0 = last_dof(t, c.link0), last1 = last_dof(t, c.link1), stride = matrix_stride(t);
-    const auto moves = [&](int j) { return t.dof_in_path(last0, j) != t.dof_in_path(last1, j); };
-    const vec3 second = c.second_tangent();
+    const vec3 between = c.arm1 - c.arm0, second = c.second_tangent();
+    const bool apart = dot(between, between) > 0;
+    const auto moves = [&](int j) {
+        const bool first = t.dof_in_path(last0, j), other = t.dof_in_path(last1, j);
+        return first != other || (apart && first);
+    };
     for_lanes(j, 0, t.dofs()) {
         if (!moves(j)) continue;
         const Motion m = world.memory.dof_motion[j];
-        const bool of_second = t.dof_in_path(last1, j);
-        const vec3 v = m.linear + cross(m.angular, of_second ? c.arm1 : c.arm0);
+        const bool of_first = t.dof_in_path(last0, j), of_second = t.dof_in_path(last1, j);
+        const vec3 v = of_first && of_second ? cross(m.angular, between)
+                                             : m.linear + cross(m.angular, of_second ? c.arm1 : c.arm0);
         const vec3 column = {dot(c.normal, v), dot(c.tangent, v), dot(second, v)};
         s.coupled_rows[j] = of_second ? column : -column;
     }

@@ -113,19 +113,35 @@ SIM_INLINE bool may_stop(const ModelView& model, const Contact& contact, real pa
            (deep > 0 && deep > known_depth(model, contact.shape0, contact.shape1));
 }
 
+// Does contact i of a world meet a tree that another pair touches as well?
+SIM_NOINLINE bool is_met_elsewhere(const Topology& t, const ContactMemory& contacts, int count, int i) {
+    const Contact& own = contacts[i];
+    const auto shares_tree = [&](int link, int other) { return link > 0 && t.link_root(link) == t.link_root(other); };
+    for (int k = 0; k < count; ++k) {
+        const Contact& c = contacts[k];
+        if (c.shape0 == own.shape0 && c.shape1 == own.shape1) continue;
+        if (!(c.time > 0 || c.distance < c.margin)) continue;
+        if (shares_tree(own.link0, c.link0) || shares_tree(own.link0, c.link1) || shares_tree(own.link1, c.link0) ||
+            shares_tree(own.link1, c.link1))
+            return true;
+    }
+    return false;
+}
+
 // A contact stops only if it sinks in by at least this part of the thickness within the step: what lies deep, and what
 // sinks slowly, is left to its compliance.
 constexpr real STOPPED_PART = real(0.0625);
 
-// Looks at a contact that is `past` its margin (before its arms are settled) and approaches. Would it end the step
-// deeper than half of what its shapes are thick, or the middle of the smaller one beyond the other's surface by as
-// much, so that it might come out on the other side? Such a contact stops at the surface, or bounces off; all others
+// Looks at contact i of a world, which is `past` its margin (before its arms are settled) and approaches. Would it end
+// the step deeper than half of what its shapes are thick, or the middle of the smaller one beyond the other's surface by
+// as much, so that it might come out on the other side? Such a contact stops at the surface, or bounces off; all others
 // are left to their compliance, and to what they do when they touch. The contact acts where its points are at its time,
 // with the smaller body's lever shortened if need be. The restitution of its material becomes the part of the approach
 // speed with which it parts, negative where it still comes nearer.
-SIM_STAGE ContactStop stop_contact(const Topology& t, const World& world, const Contact& contact, real past,
-                                   ContactMaterial& m, const StepOptions& options, ContactRows& c) {
+SIM_STAGE ContactStop stop_contact(const Topology& t, const World& world, const ContactMemory& contacts, int count,
+                                   int i, real past, ContactMaterial& m, const StepOptions& options, ContactRows& c) {
     const ModelView& model = world.model;
+    const Contact& contact = contacts[i];
     StoppedBody a = stopped_body(t, world, c.link0, c.arm0), b = stopped_body(t, world, c.link1, c.arm1);
     if (contact.time > 0) {
         a.arm = arm_ahead(t, world, c.link0, contact.point0, contact.time);
@@ -160,11 +176,14 @@ SIM_STAGE ContactStop stop_contact(const Topology& t, const World& world, const 
     const vec3 slip = v - vn * n, of_rows = {vn, dot(c.tangent, v), dot(c.second_tangent(), v)};
     const real friction = length(slip) < options.stiction_speed ? m.static_friction : m.friction;
     const real damping = slip_damping(a, b, n, slip, friction, -divide((1 + m.restitution) * vn, s.h), s.h);
-    // Surfaces and fields may be met in several directions, and what slips on against one lifts off another: so there
-    // is no more friction than that with which standing still satisfies the row, and no energy comes in.
-    if (!(minimum(model.shape_inradius[contact.shape0], model.shape_inradius[contact.shape1]) > 0) && !bounces) {
-        const real slips = multiply_add(-damping, s.h, real(1)) * length(slip) * s.h;
-        if (friction * slips > s.apart) m.friction = m.static_friction = divide(s.apart, slips);
-    }
+    // Where a tree is met in several directions what slips on against one lifts off another. There a contact has no more
+    // friction than that with which standing still satisfies its rows, and no energy comes in. Surfaces and fields may
+    // be met so by one pair.
+    const real slips = multiply_add(-damping, s.h, real(1)) * length(slip) * s.h;
+    if (bounces || !(friction * slips > s.apart)) return {true, damping, of_rows};
+    const bool is_surface =
+        !(minimum(model.shape_inradius[contact.shape0], model.shape_inradius[contact.shape1]) > 0);
+    if (is_surface || is_met_elsewhere(t, contacts, count, i))
+        m.friction = m.static_friction = divide(s.apart, slips);
     return {true, damping, of_rows};
 }
