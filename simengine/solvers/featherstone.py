@@ -257,7 +257,8 @@ class Featherstone(Solver):
         if bit == StatusBit.NOT_CONVERGED:
             residual = float(to_numpy(self.residual)[world])
             limit = f"the limit of {self.max_iterations} iterations or of {precision}"
-            now = f"in the last step world {world} had a residual of {residual:.1e}"
+            again = ", within it again" if residual <= self.tolerance else ""
+            now = f"in the last step world {world} had a residual of {residual:.1e}{again}"
             return (
                 f"the constraint solve of {where} has ended above its tolerance of {self.tolerance:.1e}, at {limit} "
                 f"({now}); raise iterations or tolerance, or see advise"
