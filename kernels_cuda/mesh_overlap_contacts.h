@@ -4,8 +4,9 @@
 #include "mesh_overlap_whole.h"
 
 constexpr int MOST_WAYS = 8;
-// Ways longer than this part of the smaller mesh's radius are compared with that by which all of one mesh leaves all of
-// the other. One that leads against it (cosine), and is not shorter by LATER_FACTOR, leads deeper through a thin wall.
+// Ways longer than this part of the smaller mesh's radius, and those after which the meshes still cross when gone
+// further by it, are compared with that by which all of one mesh leaves all of the other. One that leads against it
+// (cosine), and is not shorter by LATER_FACTOR, leads deeper through a thin wall.
 constexpr real SUSPECT_PART = real(0.02), AGAINST = real(-0.5);
 
 // Contacts of one way may be deeper than it by this factor, and by this part of the smaller mesh's radius.
@@ -89,6 +90,24 @@ SIM_STAGE void write_way(MeshOverlap& o, const OverlapWay& way, int number, real
     o.moved = length(o.shift);
 }
 
+// Do triangles that cross each other still do so after the ways so far, and a little further?
+SIM_STAGE bool is_still_crossed(const MeshOverlap& o, real further) {
+    const vec3 by = multiply_add(divide(further, o.moved), o.shift, o.shift);
+    bool found = false;
+    o.side[1].visit(o.lower, o.upper, [&](int tb) {
+        if (found) return;
+        const Triangle b = o.side[1].triangle(tb);
+        Triangle moved = b;
+        for (int i = 0; i < 3; ++i) moved.corner[i] = moved.corner[i] + by;
+        o.side[0].visit(least_corner(b), largest_corner(b), [&](int ta) {
+            if (found) return;
+            const Triangle a = o.side[0].triangle(ta);
+            found = triangles_cross(a, b) && triangles_cross(a, moved);
+        });
+    });
+    return found;
+}
+
 // Contacts of two meshes that overlap, along the ways in which the second leaves; false: there are none. Radii: of the
 // meshes about their origins.
 SIM_STAGE bool collide_overlap(const MeshShape& first, const Transform& pose0, real radius0, const MeshShape& second,
@@ -103,24 +122,26 @@ SIM_STAGE bool collide_overlap(const MeshShape& first, const Transform& pose0, r
                            0};
     // convex solids part by one way
     const int most = o.asks ? MOST_WAYS : 1;
-    bool may_ask = o.asks;
+    bool asked = false, may_look_beyond = o.asks;
     OverlapWay whole, crossing;
     whole.left = crossing.left = REAL_INFINITY;
     for (int i = 0; i < most; ++i) {
         OverlapWay best = nearest_way(o, radius);
-        const bool none = best.left > REAL_MAX;
-        if (none ? i == 0 : may_ask && best.depth > SUSPECT_PART * radius) {
-            may_ask = false;
+        const bool ends = !is_way(best) && (i == 0 || is_still_crossed(o, SUSPECT_PART * radius));
+        if (ends && may_look_beyond) best = way_beyond(o, radius);
+        may_look_beyond = may_look_beyond && !ends;
+        if (!asked && (is_way(best) ? o.asks && best.depth > SUSPECT_PART * radius : ends)) {
+            asked = true;
             crossing = way_of_crossing(o, radius);
             whole = way_of_all(o, crossing);
             o.enough = multiply_add(1 + CLEARED_PART, whole.left, 16 * o.clear);
             o.limit = minimum(o.limit, o.enough);
-            if (!none && best.depth > o.enough) best = nearest_way(o, radius);
+            if (is_way(best) && best.depth > o.enough) best = nearest_way(o, radius);
         }
-        if (best.left > REAL_MAX && i == 0) best = crossing.left < whole.left ? crossing : whole;
-        if (best.left > REAL_MAX) return i > 0;
+        if (!is_way(best) && (i == 0 || ends)) best = i == 0 && crossing.left < whole.left ? crossing : whole;
+        if (!is_way(best)) return i > 0;
         if (whole.left < LATER_FACTOR * best.depth && dot(best.normal, whole.normal) < AGAINST) {
-            if (i > 0) return true;
+            if (i > 0 && !ends) return true;
             best = whole;
         }
         write_way(o, best, i, DEEPER_PART * radius, write);

@@ -199,16 +199,32 @@ SIM_FUNCTION void search_ways(const MeshOverlap& o, real radius, OverlapWay& bes
     }
 }
 
+SIM_FUNCTION void widen_box(MeshOverlap& o, real by) {
+    o.lower = o.lower - by * vec3{1, 1, 1};
+    o.upper = o.upper + by * vec3{1, 1, 1};
+}
+
+// Features within the box of what overlaps; of convex solids also beyond it.
 SIM_STAGE OverlapWay nearest_way(MeshOverlap& o, real radius) {
     OverlapWay best;
     best.left = REAL_INFINITY;
     best.name = {NO_WAY, 0, 0};
     search_ways(o, radius, best);
-    if (!o.asks) {  // what has come out again on the far side is beyond the box
-        const vec3 reach = search_reach(o, best) * vec3{1, 1, 1};
-        o.lower = o.lower - reach;
-        o.upper = o.upper + reach;
+    if (!o.asks) {
+        widen_box(o, search_reach(o, best));
         search_ways(o, radius, best);
     }
     return best;
+}
+
+SIM_INLINE bool is_way(const OverlapWay& way) { return way.left <= REAL_MAX; }
+
+// The nearest way of features that have come out again on the far side, beyond the box of what overlaps. Where there is
+// one, the box stays wide.
+SIM_FUNCTION OverlapWay way_beyond(MeshOverlap& o, real radius) {
+    const vec3 lower = o.lower, upper = o.upper;
+    widen_box(o, o.limit);
+    const OverlapWay way = nearest_way(o, radius);
+    if (!is_way(way)) o.lower = lower, o.upper = upper;
+    return way;
 }

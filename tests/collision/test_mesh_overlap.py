@@ -167,6 +167,27 @@ def test_edges_that_still_cross_after_a_way_are_seen_whichever_mesh_is_first(pre
     assert deepest == pytest.approx([0.1565, 0.1565], abs=1e-4)
 
 
+@pytest.mark.parametrize("plate_first", [False, True])
+def test_a_concave_body_through_a_thin_plate_is_as_deep_as_the_nearer_side_tells(plate_first, precision):
+    """Corners that have come out again on the far side of the plate count, in either order of the meshes."""
+    half = 0.0025
+    plate, body = convex_hull(CORNERS * [0.3, 0.3, half]), Mesh(0.25 * angle_piece().vertices, angle_piece().triangles)
+    random = np.random.default_rng(5)
+    pose = np.zeros((400, 2, 7))
+    pose[:, 0, 6] = 1
+    pose[:, 1, :3] = random.uniform(-0.06, 0.06, (400, 3))
+    pose[:, 1, 3:] = unit(random.normal(size=(400, 4)))
+    order = [0, 1] if plate_first else [1, 0]
+    meshes = [plate, body]
+    *_, found = contacts_at(meshes, np.tile(order, (400, 1)), pose[:, order], precision)
+    heights = np.array([placed(body, p)[:, 2] for p in pose[:, 1]])
+    needed = np.minimum(heights.max(axis=1) + half, half - heights.min(axis=1))
+    cut = needed > 1e-4
+    assert np.count_nonzero(cut) > 200
+    told = np.array([-np.min(pair["distance"], initial=0) for pair in found])
+    assert np.allclose(told[cut], needed[cut], rtol=2e-3, atol=1e-6)
+
+
 @pytest.mark.parametrize("ground", ["block", "fine sheet", "sheet of two triangles"])
 @pytest.mark.parametrize("depth", [1e-4, 2e-3, 1e-2])
 def test_a_block_of_twelve_triangles_on_a_floor_is_pushed_up_alone(ground, depth, precision):
