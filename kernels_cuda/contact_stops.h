@@ -133,8 +133,8 @@ SIM_NOINLINE bool is_met_elsewhere(const Topology& t, const ContactMemory& conta
 constexpr real STOPPED_PART = real(0.0625);
 
 // Looks at contact i of a world, which is `past` its margin (before its arms are settled) and approaches. Would it end
-// the step deeper than half of what its shapes are thick, or the middle of the smaller one beyond the other's surface by
-// as much, so that it might come out on the other side? Such a contact stops at the surface, or bounces off; all others
+// the step deeper than half of what its shapes are thick, or the middle of the smaller one beyond the surface of the
+// other by as much, so that it might come out on the other side? Such a contact stops at the surface, or bounces off; all others
 // are left to their compliance, and to what they do when they touch. The contact acts where its points are at its time,
 // with the smaller body's lever shortened if need be. The restitution of its material becomes the part of the approach
 // speed with which it parts, negative where it still comes nearer.
@@ -176,9 +176,9 @@ SIM_STAGE ContactStop stop_contact(const Topology& t, const World& world, const 
     const vec3 slip = v - vn * n, of_rows = {vn, dot(c.tangent, v), dot(c.second_tangent(), v)};
     const real friction = length(slip) < options.stiction_speed ? m.static_friction : m.friction;
     const real damping = slip_damping(a, b, n, slip, friction, -divide((1 + m.restitution) * vn, s.h), s.h);
-    // Where a tree is met in several directions what slips on against one lifts off another. There a contact has no more
-    // friction than that with which standing still satisfies its rows, and no energy comes in. Surfaces and fields may
-    // be met so by one pair.
+    // Where a tree is met in several directions what slips on against one lifts off another. There a contact has no
+    // more friction than that with which standing still satisfies its rows, and no energy comes in. Surfaces and fields
+    // may be met so by one pair.
     const real slips = multiply_add(-damping, s.h, real(1)) * length(slip) * s.h;
     if (bounces || !(friction * slips > s.apart)) return {true, damping, of_rows};
     const bool is_surface =
