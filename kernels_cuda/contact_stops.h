@@ -134,10 +134,10 @@ constexpr real STOPPED_PART = real(0.0625);
 
 // Looks at contact i of a world, which is `past` its margin (before its arms are settled) and approaches. Would it end
 // the step deeper than half of what its shapes are thick, or the middle of the smaller one beyond the surface of the
-// other by as much, so that it might come out on the other side? Such a contact stops at the surface, or bounces off; all others
-// are left to their compliance, and to what they do when they touch. The contact acts where its points are at its time,
-// with the smaller body's lever shortened if need be. The restitution of its material becomes the part of the approach
-// speed with which it parts, negative where it still comes nearer.
+// other by as much, so that it might come out on the other side? Such a contact stops at the surface, or bounces off;
+// all others are left to their compliance, and to what they do when they touch. The contact acts where its points are
+// at its time, with the smaller body's lever shortened if need be. The restitution of its material becomes the part of
+// the approach speed with which it parts, negative where it still comes nearer.
 SIM_STAGE ContactStop stop_contact(const Topology& t, const World& world, const ContactMemory& contacts, int count,
                                    int i, real past, ContactMaterial& m, const StepOptions& options, ContactRows& c) {
     const ModelView& model = world.model;
