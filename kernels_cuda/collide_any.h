@@ -168,6 +168,8 @@ SIM_STAGE void collide_body(const MeshShape& surface, const Transform& surface_p
     DepthBounds* bounds = surface.is_field || surface.model->mesh_solid[surface.mesh] ? &depth : nullptr;
     if (!sweep) {
         BodyOverSurface s = body_over_surface(surface, surface_pose, base, body, pose, radius);
+        const OwnBox own = own_box(body);
+        if (!surface.is_field) s.own = &own;  // below a height field it is solid
         const auto collide = [&](DepthBounds* taken) {
             s.bounds = taken;
             collide_surface(s, found);

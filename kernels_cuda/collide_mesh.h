@@ -18,6 +18,20 @@ struct DepthBounds {
     }
 };
 
+// The box of a convex body in its own axes.
+struct OwnBox {
+    vec3 lower, upper;
+};
+
+SIM_FUNCTION OwnBox own_box(const Convex& c) {
+    OwnBox box;
+    for (int k = 0; k < 3; ++k) {
+        box.upper[k] = core_support(c, unit_vector(k))[k] + c.radius;
+        box.lower[k] = core_support(c, -unit_vector(k))[k] - c.radius;
+    }
+    return box;
+}
+
 // A convex body near a surface, in the frame of the surface's axes about the body's origin.
 struct BodyOverSurface {
     MeshShape surface;
@@ -31,12 +45,13 @@ struct BodyOverSurface {
     real sunk;        // how far behind a face the whole body may be and still be pushed out
     DepthBounds* bounds;  // of a closed surface that is cut; else null
     bool* crosses;        // of two meshes: set where triangles overlap, which then have no contacts; else null
+    const OwnBox* own;    // of the body; null: not known
 };
 
 SIM_FUNCTION BodyOverSurface body_over_surface(const MeshShape& surface, const Transform& surface_pose, real base,
                                                const Convex& body, const Transform& pose, real radius) {
     BodyOverSurface s = {surface, {pose.p, surface_pose.q}, inverse_transform_point(surface_pose, pose.p), body, pose,
-                         radius,  mat33_from_quat(conjugate(surface_pose.q) * pose.q), 0, 0, nullptr, nullptr};
+                         radius,  mat33_from_quat(conjugate(surface_pose.q) * pose.q), 0, 0, nullptr, nullptr, nullptr};
     s.floor = minimum(-base - s.origin.z, -2 * radius);
     return s;
 }
@@ -66,6 +81,14 @@ SIM_FUNCTION bool is_off_facet(const BodyOverSurface& s, const Triangle& t, Reac
     const vec3 n = s.turn * unit_normal(own[1] - own[0], own[2] - own[0]), place = s.turn * own[0];
     const real a = dot(n, t.corner[0] - place), b = dot(n, t.corner[1] - place), c = dot(n, t.corner[2] - place);
     return minimum(a, minimum(b, c)) > reach(-n) || -maximum(a, maximum(b, c)) > reach(n);
+}
+
+// Is a triangle beside the body along one of the body's own axes, by more than `reach`?
+SIM_FUNCTION bool is_beside(const BodyOverSurface& s, const OwnBox& own, const Triangle& t, real reach) {
+    const vec3 a = transpose_multiply(s.turn, t.corner[0]), b = transpose_multiply(s.turn, t.corner[1]),
+               c = transpose_multiply(s.turn, t.corner[2]);
+    const vec3 apart = maximum(minimum(a, minimum(b, c)) - own.upper, own.lower - maximum(a, maximum(b, c)));
+    return maximum(apart.x, maximum(apart.y, apart.z)) > reach;
 }
 
 // Room for round-off where a triangle and a body are told apart.
@@ -156,6 +179,7 @@ SIM_STAGE void collide_triangle(const BodyOverSurface& s, int t, Writer& write) 
         if (s.bounds && height < 0) s.bounds->take(-height, -height);
         return;
     }
+    if (s.own && is_beside(s, *s.own, triangle, apart)) return;
     ConvexDistance d = convex_distance(pair, divide(write.reach, pair.unit));
     if (s.crosses && !(d.distance > 0)) {
         *s.crosses = true;

@@ -44,7 +44,7 @@ constexpr real TOUCH_PART = 4 * GJK_TOLERANCE;
 constexpr real LONGER_PART = real(1e-3);
 
 // Triangles whose ways out are looked for one after the other, before the others are asked again.
-constexpr int EXIT_BATCH = 8;
+constexpr int EXIT_BATCH = 32;
 
 // About the body's origin, in the surface's axes.
 struct SurfaceExit {
@@ -427,6 +427,7 @@ constexpr SurfaceExit NO_EXIT = {-REAL_MAX, {0, 0, 0}, {0, 0, 0}, -1};
 // They are taken in an order of their own, so the tree that finds them has no say.
 SIM_STAGE SurfaceExit exit_of_body(const BodyOverSurface& s, const SurfaceExit& known = NO_EXIT) {
     const BodyBox body = box_of_body(s);
+    const OwnBox own = own_box(s.body);
     const real touch = 2 * TOUCH_PART * s.radius;
     const MeshBox box = body.with(s, touch);
     SurfaceExit longest = known;
@@ -441,6 +442,7 @@ SIM_STAGE SurfaceExit exit_of_body(const BodyOverSurface& s, const SurfaceExit& 
                 const Triangle triangle = load_triangle(s.surface, t, s.origin);
                 const vec3 n = triangle.normal;
                 if (is_zero(n) || body.gap(triangle, s.surface.is_field) > touch) return;
+                if (!s.surface.is_field && is_beside(s, own, triangle, touch + apart_slack(s, triangle))) return;
                 const real depth = dot(n, triangle.corner[0] - body_support(s, -n));
                 if (depth > -touch && depth > longest.depth && ExitBatch::is_before(done, last, depth, t) &&
                     !is_left(s, longest, triangle))
