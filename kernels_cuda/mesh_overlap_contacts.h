@@ -108,6 +108,11 @@ SIM_STAGE bool is_still_crossed(const MeshOverlap& o, real further) {
     return found;
 }
 
+// Do the ways so far lead along or against a way?
+SIM_INLINE bool is_aligned(const MeshOverlap& o, const OverlapWay& way) {
+    return absolute(dot(o.shift, way.normal)) > FACE_COSINE * o.moved;
+}
+
 // Contacts of two meshes that overlap, along the ways in which the second leaves; false: there are none. Radii: of the
 // meshes about their origins.
 SIM_STAGE bool collide_overlap(const MeshShape& first, const Transform& pose0, real radius0, const MeshShape& second,
@@ -122,7 +127,7 @@ SIM_STAGE bool collide_overlap(const MeshShape& first, const Transform& pose0, r
                            0};
     // convex solids part by one way
     const int most = o.asks ? MOST_WAYS : 1;
-    bool asked = false, may_look_beyond = o.asks;
+    bool guessed = false, asked = false, may_look_beyond = o.asks;
     OverlapWay whole, crossing;
     whole.left = crossing.left = REAL_INFINITY;
     for (int i = 0; i < most; ++i) {
@@ -130,6 +135,7 @@ SIM_STAGE bool collide_overlap(const MeshShape& first, const Transform& pose0, r
         const bool ends = !is_way(best) && (i == 0 || is_still_crossed(o, SUSPECT_PART * radius));
         if (ends && may_look_beyond) best = way_beyond(o, radius);
         may_look_beyond = may_look_beyond && !ends;
+        const bool guesses = ends && (guessed || !asked);
         if (!asked && (is_way(best) ? o.asks && best.depth > SUSPECT_PART * radius : ends)) {
             asked = true;
             crossing = way_of_crossing(o, radius);
@@ -138,7 +144,10 @@ SIM_STAGE bool collide_overlap(const MeshShape& first, const Transform& pose0, r
             o.limit = minimum(o.limit, o.enough);
             if (is_way(best) && best.depth > o.enough) best = nearest_way(o, radius);
         }
-        if (!is_way(best) && (i == 0 || ends)) best = i == 0 && crossing.left < whole.left ? crossing : whole;
+        if (!is_way(best) && (i == 0 || guesses || (ends && is_aligned(o, whole)))) {
+            best = i == 0 && crossing.left < whole.left ? crossing : whole;
+            guessed = true;
+        }
         if (!is_way(best)) return i > 0;
         if (whole.left < LATER_FACTOR * best.depth && dot(best.normal, whole.normal) < AGAINST) {
             if (i > 0 && !ends) return true;
