@@ -125,6 +125,14 @@ struct PrimitivePairs {
 
     // Does the routine follow the pair by itself, piece by piece?
     SIM_FUNCTION static bool sweeps(int) { return false; }
+
+    // Are there pairs that take so long that all lanes work them together, where they are not followed?
+    static constexpr bool SHARES = false;
+    SIM_FUNCTION static bool is_shared(int) { return false; }
+
+    template <class Writer>
+    SIM_FUNCTION static void collide_together(Lanes&, const ModelView&, int, int, const PlacedShape&, int,
+                                              const PlacedShape&, Writer&) {}
 };
 
 // Are two centres, `offset` apart, nearer than the radii of their bounding spheres?
@@ -301,18 +309,26 @@ SIM_STAGE bool look_again(PairSweep& sweep, const ShapePlace& first, const Shape
     return true;
 }
 
+SIM_INLINE PairReach reach_of(const ModelView& model, const ShapePlace& first, const ShapePlace& second,
+                              const ContactPair& pair) {
+    if (has_contact_pairs(model)) return pair_reach(model, pair.shape0, pair.shape1, pair.parameter);
+    return {first.margin + second.margin, first.gap + second.gap};
+}
+
+SIM_INLINE PlacedShape placed_shape(const ModelView& model, const ShapePlace& place, int shape) {
+    return {place.pose, load_vec3(&model.shape_size[3 * shape])};
+}
+
 // Contacts of two shapes into `records`, which has room for all that the routine makes; returns how many. The margin of
 // `pair` is filled in. `sweep`: of a pair that is followed, else null.
 template <class Pairs>
 SIM_FUNCTION int collide_shapes(const ModelView& model, int routine, const ShapePlace& first, const ShapePlace& second,
                                 ContactPair pair, const Transform& link_pose0, const Transform& link_pose1,
                                 PairSweep* sweep, Contact* records) {
-    PairReach own = {first.margin + second.margin, first.gap + second.gap};
-    if (has_contact_pairs(model)) own = pair_reach(model, pair.shape0, pair.shape1, pair.parameter);
+    const PairReach own = reach_of(model, first, second, pair);
     pair.margin = own.margin;
     const real reach = own.margin + own.gap;
-    PlacedShape a = {first.pose, load_vec3(&model.shape_size[3 * pair.shape0])};
-    PlacedShape b = {second.pose, load_vec3(&model.shape_size[3 * pair.shape1])};
+    PlacedShape a = placed_shape(model, first, pair.shape0), b = placed_shape(model, second, pair.shape1);
     ContactWriter write = {records, pair_contacts(routine), 0, reach, zero_vec3(), 0, sweep};
     if (sweep) {
         sweep->margin = own.margin;
@@ -328,24 +344,48 @@ SIM_FUNCTION int collide_shapes(const ModelView& model, int routine, const Shape
     return write.count;
 }
 
+SIM_INLINE ContactPair contact_pair(const Topology& t, const ModelView& model, int world, int p) {
+    const int local0 = t.pair_shape0(p), local1 = t.pair_shape1(p);
+    return {model_shape(model, world, local0), model_shape(model, world, local1), t.shape_link(local0),
+            t.shape_link(local1), pair_parameter(t, model, world, p), 0};
+}
+
 // Contacts of pair p into its slots; returns how many. `sweep`: of a pair that is followed, else null.
 template <class Pairs>
 SIM_FUNCTION int collide_world_pair(const Topology& t, const ModelView& model, int world, const Transform* link_pose,
                                     const ContactMemory& m, PairSweep* sweep, int p) {
-    const int local0 = t.pair_shape0(p), local1 = t.pair_shape1(p);
-    const int link0 = t.shape_link(local0), link1 = t.shape_link(local1);
-    const ContactPair pair = {model_shape(model, world, local0), model_shape(model, world, local1), link0, link1,
-                              pair_parameter(t, model, world, p), 0};
-    return collide_shapes<Pairs>(model, t.pair_routine(p), m.shape[local0], m.shape[local1], pair, link_pose[link0],
-                                 link_pose[link1], sweep, m.records + t.pair_slot(p));
+    const ContactPair pair = contact_pair(t, model, world, p);
+    return collide_shapes<Pairs>(model, t.pair_routine(p), m.shape[t.pair_shape0(p)], m.shape[t.pair_shape1(p)], pair,
+                                 link_pose[pair.link0], link_pose[pair.link1], sweep, m.records + t.pair_slot(p));
 }
+
+// What stands for the number of contacts of a pair that all lanes are to work together.
+constexpr int WORKED_TOGETHER = -1;
 
 // The same of a world in which a pair may have to be followed: apart from the usual way, whose code stays short.
 template <class Pairs, class Motions>
 SIM_NOINLINE int collide_fast_pair(const Topology& t, const ModelView& model, int world, const Transform* link_pose,
-                                   const ContactMemory& m, const Motions& motions, int p) {
+                                   const ContactMemory& m, const Motions& motions, int p, bool together) {
     PairSweep sweep = sweep_of_pair(t, model, world, m, motions, p);
+    if (together && !(sweep.span > 0)) return WORKED_TOGETHER;
     return collide_world_pair<Pairs>(t, model, world, link_pose, m, sweep.span > 0 ? &sweep : nullptr, p);
+}
+
+// A pair, where it stands, by all lanes: the first one writes the contacts.
+template <class Pairs>
+SIM_STAGE void collide_together(Lanes& lanes, const Topology& t, const ModelView& model, int world,
+                                const Transform* link_pose, const ContactMemory& m, int i) {
+    const int p = m.candidate[i], routine = t.pair_routine(p);
+    ContactPair pair = contact_pair(t, model, world, p);
+    const ShapePlace &first = m.shape[t.pair_shape0(p)], &second = m.shape[t.pair_shape1(p)];
+    const PairReach own = reach_of(model, first, second, pair);
+    pair.margin = own.margin;
+    const int room = lanes.lane() == 0 ? pair_contacts(routine) : 0;
+    ContactWriter write = {m.records + t.pair_slot(p), room, 0, own.margin + own.gap, zero_vec3(), 0, nullptr};
+    Pairs::collide_together(lanes, model, routine, pair.shape0, placed_shape(model, first, pair.shape0), pair.shape1,
+                            placed_shape(model, second, pair.shape1), write);
+    finish_contacts(write, pair, link_pose[pair.link0], link_pose[pair.link1]);
+    if (lanes.lane() == 0) m.candidate_contacts[i] = write.count;
 }
 
 // Finds the contacts of a world and returns their number, the same in all lanes. Ends with a barrier.
@@ -354,10 +394,21 @@ SIM_FUNCTION int collide_world(Lanes& lanes, const Topology& t, const ModelView&
                                const Transform* link_pose, ContactMemory& m, const Motions& motions = Motions()) {
     const bool fast = lanes.any(place_shapes(lanes, t, model, world, link_pose, motions, m));
     const int candidates = list_candidates(lanes, t, model, world, m, motions, fast);
-    for_lanes(i, 0, candidates)
+    const bool shares = Pairs::SHARES && lanes.count() > 1;
+    for_lanes(i, 0, candidates) {
+        const int p = m.candidate[i];
+        const bool together = shares && Pairs::is_shared(t.pair_routine(p));
         m.candidate_contacts[i] =
-            fast ? collide_fast_pair<Pairs>(t, model, world, link_pose, m, motions, m.candidate[i])
-                 : collide_world_pair<Pairs>(t, model, world, link_pose, m, nullptr, m.candidate[i]);
+            fast ? collide_fast_pair<Pairs>(t, model, world, link_pose, m, motions, p, together)
+            : together ? WORKED_TOGETHER
+                       : collide_world_pair<Pairs>(t, model, world, link_pose, m, nullptr, p);
+    }
+    if (shares) {
+        lanes.sync();
+        for (int i = 0; i < candidates; ++i)
+            if (m.candidate_contacts[i] == WORKED_TOGETHER)
+                collide_together<Pairs>(lanes, t, model, world, link_pose, m, i);
+    }
     lanes.sync();
     const int total = lanes.scan(
         candidates, [&](int i) { return m.candidate_contacts[i]; },

@@ -158,26 +158,29 @@ SIM_STAGE void collide_meshes(const MeshShape& first, const Transform& pose0, re
         push_out_meshes(first, pose0, second, pose1, found);
 }
 
-// A surface and a convex body, of which the surface is the pair's first or its second shape. `size`: the radius of the
-// smaller. `sweep` as above.
-SIM_STAGE void collide_body(const MeshShape& surface, const Transform& surface_pose, real base, const Convex& body,
-                            const Transform& pose, real radius, real size, int side, ContactReduction& found,
-                            const PairSweep* sweep) {
+// A surface and a convex body by the lanes of a team. `size`: the radius of the smaller.
+template <class Team>
+SIM_STAGE void collide_still_body(Team& team, const MeshShape& surface, const Transform& surface_pose, real base,
+                                  const Convex& body, const Transform& pose, real radius, real size,
+                                  ContactReduction& found) {
+    BodyOverSurface s = body_over_surface(surface, surface_pose, base, body, pose, radius);
+    const OwnBox own = own_box(body);
+    if (!surface.is_field) s.own = &own;  // below a height field it is solid
     DepthBounds depth = {0, 0};
+    const auto collide = [&](DepthBounds* taken) {
+        s.bounds = taken;
+        collide_surface(team, s, found);
+    };
     // what is open has no inside
-    DepthBounds* bounds = surface.is_field || surface.model->mesh_solid[surface.mesh] ? &depth : nullptr;
-    if (!sweep) {
-        BodyOverSurface s = body_over_surface(surface, surface_pose, base, body, pose, radius);
-        const OwnBox own = own_box(body);
-        if (!surface.is_field) s.own = &own;  // below a height field it is solid
-        const auto collide = [&](DepthBounds* taken) {
-            s.bounds = taken;
-            collide_surface(s, found);
-        };
-        collide(bounds);
-        if (depth.most > 0) leave_cut(s, depth, size, found, [&] { collide(nullptr); });
-        return;
-    }
+    collide(surface.is_field || surface.model->mesh_solid[surface.mesh] ? &depth : nullptr);
+    if (depth.most > 0) leave_cut(team, s, depth, size, found, [&] { collide(nullptr); });
+}
+
+// A surface and a convex body that is followed, of which the surface is the pair's first or its second shape.
+SIM_STAGE void collide_moving_body(const MeshShape& surface, const Transform& surface_pose, real base,
+                                   const Convex& body, const Transform& pose, real radius, real size, int side,
+                                   ContactReduction& found, const PairSweep* sweep) {
+    DepthBounds depth = {0, 0};
     const MovingSurface moving = {surface, surface_pose, base, body, pose, radius, 0, sweep, side};
     const auto collide = [&](DepthBounds* taken) {
         sweep_surface(moving, found, [&](const BodyOverSurface& s, int t) {
@@ -186,16 +189,37 @@ SIM_STAGE void collide_body(const MeshShape& surface, const Transform& surface_p
             collide_triangle(at, t, found);
         });
     };
-    collide(bounds);
+    collide(surface.is_field || surface.model->mesh_solid[surface.mesh] ? &depth : nullptr);
     if (!(depth.most > 0)) return;
+    LoneLane alone;
     found.time = SWEEP_START;
-    leave_cut(moving.at(0), depth, size, found, [&] { collide(nullptr); });
+    leave_cut(alone, moving.at(0), depth, size, found, [&] { collide(nullptr); });
     found.time = 0;
 }
 
 // How far below height 0 a height field is solid; 0 for a mesh.
 SIM_INLINE real field_base(const ModelView& model, int shape) {
     return model.shape_type[shape] == SHAPE_HEIGHTFIELD ? model.shape_size[3 * shape + 2] : real(0);
+}
+
+// A mesh or height field and a convex body. `a` has the smaller ShapeType.
+template <class Team, class Writer>
+SIM_STAGE void collide_surface_pair(Team& team, const ModelView& model, int routine, int shape0, const PlacedShape& a,
+                                    int shape1, const PlacedShape& b, real reach, Writer& write) {
+    const int side = routine == PAIR_HEIGHTFIELD_CONVEX ? 0 : 1;
+    const int of_surface = side == 0 ? shape0 : shape1, of_body = side == 0 ? shape1 : shape0;
+    const PlacedShape &surface = side == 0 ? a : b, &body = side == 0 ? b : a;
+    const MeshShape mesh = mesh_shape(model, of_surface);
+    const Convex convex = convex_of(model, of_body);
+    const real radius = model.shape_radius[of_body], size = minimum(radius, model.shape_radius[of_surface]);
+    const real base = side == 0 ? surface.size.z : real(0);
+    ContactReduction found;
+    found.begin(body.pose, size, reach);
+    if (write.sweep)
+        collide_moving_body(mesh, surface.pose, base, convex, body.pose, radius, size, side, found, write.sweep);
+    else collide_still_body(team, mesh, surface.pose, base, convex, body.pose, radius, size, found);
+    if (side == 1) push_out_body(mesh, surface.pose, convex, body.pose, found);
+    write_reduced(found, size, side == 0, write);
 }
 
 // How a pair of a general kernel is collided. `a` has the smaller ShapeType.
@@ -205,6 +229,7 @@ SIM_STAGE void collide_other_pair(const ModelView& model, int routine, int shape
     const real radius0 = model.shape_radius[shape0], radius1 = model.shape_radius[shape1];
     const real size = minimum(radius0, radius1), reach = write.reach;
     if (write.sweep) write.reach = maximum(write.sweep->reach(0), reach);
+    LoneLane alone;
     ContactReduction found;
     switch (routine) {
         case PAIR_PLANE_CONVEX: return collide_plane_convex(a, convex_of(model, shape1), b.pose, write);
@@ -214,16 +239,8 @@ SIM_STAGE void collide_other_pair(const ModelView& model, int routine, int shape
             return collide_convex(convex_pair(first, a.pose, second, b.pose, radius0, radius1), a.pose, write);
         }
         case PAIR_HEIGHTFIELD_CONVEX:
-            found.begin(b.pose, size, reach);
-            collide_body(mesh_shape(model, shape0), a.pose, a.size.z, convex_of(model, shape1), b.pose, radius1, size,
-                         0, found, write.sweep);
-            return write_reduced(found, size, true, write);
         case PAIR_CONVEX_MESH:
-            found.begin(a.pose, size, reach);
-            collide_body(mesh_shape(model, shape1), b.pose, 0, convex_of(model, shape0), a.pose, radius0, size, 1,
-                         found, write.sweep);
-            push_out_body(mesh_shape(model, shape1), b.pose, convex_of(model, shape0), a.pose, found);
-            return write_reduced(found, size, false, write);
+            return collide_surface_pair(alone, model, routine, shape0, a, shape1, b, reach, write);
         case PAIR_HEIGHTFIELD_MESH:
             found.begin(b.pose, size, reach);
             collide_surfaces(mesh_shape(model, shape0), a.pose, radius0, a.size.z, mesh_shape(model, shape1), b.pose,
@@ -252,5 +269,16 @@ struct AllPairs {
 
     SIM_FUNCTION static bool sweeps(int routine) {
         return routine >= PAIR_HEIGHTFIELD_CONVEX;
+    }
+
+    static constexpr bool SHARES = true;
+    SIM_FUNCTION static bool is_shared(int routine) {
+        return routine == PAIR_HEIGHTFIELD_CONVEX || routine == PAIR_CONVEX_MESH;
+    }
+
+    template <class Writer>
+    SIM_FUNCTION static void collide_together(Lanes& lanes, const ModelView& model, int routine, int shape0,
+                                              const PlacedShape& a, int shape1, const PlacedShape& b, Writer& write) {
+        collide_surface_pair(lanes, model, routine, shape0, a, shape1, b, write.reach, write);
     }
 };

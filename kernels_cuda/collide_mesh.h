@@ -224,7 +224,14 @@ SIM_STAGE void collide_triangle(const BodyOverSurface& s, int t, Writer& write) 
 }
 
 // Contacts of a convex body with a surface, into a reduction; the surface counts as the first body.
-SIM_FUNCTION void collide_surface(const BodyOverSurface& s, ContactReduction& found) {
+template <class Team>
+SIM_FUNCTION void collide_surface(Team& team, const BodyOverSurface& s, ContactReduction& found) {
     const MeshBox box = body_box(s, found.reach);
-    visit_triangles(s.surface, [&] { return box; }, [&](int t) { collide_triangle(s, t, found); });
+    share_triangles(team, s.surface, [&] { return box; }, [&](int t) {
+        if (t >= 0) collide_triangle(s, t, found);
+    });
+    merge_reductions(team, found);
+    if (!s.bounds) return;
+    const auto larger = [](real a, real b) { return a > b; };
+    *s.bounds = {team.best(s.bounds->least, larger), team.best(s.bounds->most, larger)};
 }

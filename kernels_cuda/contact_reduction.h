@@ -108,6 +108,28 @@ struct ContactReduction {
     }
 };
 
+struct ScoredContact {
+    ReducedContact contact;
+    real score;
+};
+
+// What the lanes of a team have found each for itself becomes what all of them have.
+template <class Team>
+SIM_FUNCTION void merge_reductions(Team& team, ContactReduction& found) {
+    if (team.count() == 1) return;
+    SIM_ROLLED
+    for (int i = 0; i < NORMAL_BINS * BIN_SLOTS; ++i) {
+        if (!team.any(found.slot[i].number >= 0)) continue;
+        const auto before = [](const ScoredContact& a, const ScoredContact& b) {
+            if (a.contact.number < 0 || b.contact.number < 0) return a.contact.number >= 0 && b.contact.number < 0;
+            return is_better(a.contact, a.score, b.contact, b.score);
+        };
+        const ScoredContact best = team.best(ScoredContact{found.slot[i], found.score[i]}, before);
+        found.slot[i] = best.contact;
+        found.score[i] = best.score;
+    }
+}
+
 // Contacts nearer to each other than this part of the body's radius, along nearly one normal, are one, and so are those
 // with one number: near each other where numbers repeat, else anywhere. A deepest contact that is deeper than the
 // furthest ones by less than this part says no more than they do.

@@ -12,6 +12,8 @@
 //     lanes.keep_step(active)         likewise, for loops of unequal length: is any of these groups still active?
 //     lanes.any(p)                    is p true in some lane?
 //     lanes.broadcast(value, lane)    the value of one lane
+//     lanes.best(value, before)       of the lanes' values the one that before(a, b) puts before all others; values
+//                                     that it does not order are the same
 //     lanes.max_over(n, term)         largest term(i), i < n, int or real; NaN if one is; the least number if n = 0
 //     lanes.scan(n, term)             sum of the int term(i)
 //     lanes.scan(n, term, each)       likewise; some lane calls each(i, sum of the terms before i), once for each i
@@ -65,6 +67,18 @@ SIM_INLINE T& small_memory(char* fast) {
 #endif
     return *(T*)fast;
 }
+
+// One lane by itself, for work that a group may share.
+struct LoneLane {
+    SIM_INLINE static constexpr int lane() { return 0; }
+    SIM_INLINE static constexpr int count() { return 1; }
+    SIM_INLINE bool any(bool p) { return p; }
+
+    template <class T, class Before>
+    SIM_INLINE T best(const T& value, Before) {
+        return value;
+    }
+};
 
 // Order for max_over that gives one answer in any order of the arguments: NaN above all, 0 for both zeros.
 SIM_INLINE int larger(int a, int b) { return b > a ? b : a; }

@@ -8,7 +8,7 @@
 
 // where lanes leave values for each other; two, used in turn, so that one meeting a collective is enough
 struct LaneExchange {
-    char value[2][SUM_PARTIALS][16];
+    char value[2][SUM_PARTIALS][128];
 };
 
 class Lanes {
@@ -44,6 +44,15 @@ public:
         if (lane == lane_) put(lane, value);
         meet("broadcast(), line", line);
         return get<T>(lane);
+    }
+
+    template <class T, class Before>
+    T best(T value, Before before, int line = __builtin_LINE()) {
+        put(lane_, value);
+        meet("best(), line", line);
+        for (int lane = 0; lane < count(); ++lane)
+            if (const T other = get<T>(lane); before(other, value)) value = other;
+        return value;
     }
 
     template <class Term>
@@ -105,7 +114,7 @@ private:
 
     template <class T>
     void put(int place, T value) {
-        static_assert(sizeof(T) <= 16, "lanes exchange values of at most 16 bytes");
+        static_assert(sizeof(T) <= 128, "lanes exchange values of at most 128 bytes");
         __builtin_memcpy(exchange_.value[turn_][place], &value, sizeof value);
     }
 

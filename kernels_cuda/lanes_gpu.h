@@ -46,6 +46,17 @@ public:
         return __shfl_sync(mask(), value, lane, SIM_LANES);
     }
 
+    template <class T, class Before>
+    SIM_INLINE T best(T value, Before before) {
+        sync();
+#pragma unroll
+        for (int offset = SIM_LANES / 2; offset > 0; offset /= 2) {
+            const T other = words_across(value, offset);
+            if (before(other, value)) value = other;
+        }
+        return value;
+    }
+
     template <class Term>
     SIM_INLINE auto max_over(int n, Term term) {
         auto result = largest_of_share(lane(), SIM_LANES, n, term);
@@ -113,6 +124,18 @@ private:
     SIM_INLINE real from_lane_across(real x, int offset) const { return __shfl_xor_sync(mask(), x, offset, SIM_LANES); }
     SIM_INLINE RealPair from_lane_across(const RealPair& x, int offset) const {
         return {from_lane_across(x.first, offset), from_lane_across(x.second, offset)};
+    }
+
+    template <class T>
+    SIM_INLINE T words_across(const T& value, int offset) const {
+        static_assert(sizeof(T) % sizeof(unsigned) == 0, "whole words");
+        unsigned word[sizeof(T) / sizeof(unsigned)];
+        memcpy(word, &value, sizeof(T));
+#pragma unroll
+        for (unsigned& w : word) w = __shfl_xor_sync(mask(), w, offset, SIM_LANES);
+        T other;
+        memcpy(&other, word, sizeof(T));
+        return other;
     }
 
     static constexpr int SHARE = SUM_PARTIALS / SIM_LANES;  // partials of a lane: lane, lane + SIM_LANES, ...

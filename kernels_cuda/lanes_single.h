@@ -17,6 +17,11 @@ public:
         return value;
     }
 
+    template <class T, class Before>
+    SIM_INLINE T best(const T& value, Before) {
+        return value;
+    }
+
     template <class Term>
     SIM_INLINE auto max_over(int n, Term term) {
         return unsigned_zero(largest_of_share(0, 1, n, term));

@@ -154,7 +154,8 @@ SIM_FUNCTION ShapeDistance distance_of_surface(const ModelShape& surface, const 
     distance_to_surface(s, best);
     if (best.distance > real(0.5) * LIFT * s.radius) return best;
     if (best.distance > 0) return lifted_distance(s, surface.pose, base, best, real(-1));
-    const SurfaceExit exit = exit_of_body(s);
+    LoneLane alone;
+    const SurfaceExit exit = exit_of_body(alone, s);
     if (!(exit.depth > -REAL_MAX)) return best;
     const ShapeDistance cut = {-exit.depth, rotate(s.frame.q, exit.normal), transform_point(s.frame, exit.point)};
     return lifted_distance(s, surface.pose, base, cut, SAME_COSINE);

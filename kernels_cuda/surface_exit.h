@@ -43,7 +43,7 @@ constexpr real TOUCH_PART = 4 * GJK_TOLERANCE;
 // round-off makes of one, so that which ways were measured before changes nothing.
 constexpr real LONGER_PART = real(1e-3);
 
-// Triangles whose ways out are looked for one after the other, before the others are asked again.
+// Triangles that a lane keeps, whose ways out are looked for before the others are asked again.
 constexpr int EXIT_BATCH = 32;
 
 // About the body's origin, in the surface's axes.
@@ -368,17 +368,28 @@ struct ExitSearch {
 };
 
 // Features are taken in any order: the shortest way does not depend on it, to the bit.
-SIM_STAGE SurfaceExit least_exit_of(const BodyOverSurface& s, const BodyBox& body, int t) {
+template <class Team>
+SIM_STAGE SurfaceExit least_exit_of(Team& team, const BodyOverSurface& s, const BodyBox& body, int t) {
     const Triangle cut = load_triangle(s.surface, t, s.origin);
     ExitSearch search = {s, body, cut, {REAL_INFINITY, zero_vec3(), zero_vec3(), t}, REAL_INFINITY, {}, 0, 0};
     search.by_face(cut, -REAL_INFINITY);
     const auto box = [&] { return search.box(); };
-    visit_triangles(s.surface, box, [&](int u) {
-        const Triangle face = load_triangle(s.surface, u, s.origin);
-        search.by_face(face, body.gap(face));
+    const auto agree = [&] {
+        const auto shorter = [](const SurfaceExit& a, const SurfaceExit& b) { return a.is_shorter(b); };
+        search.best = team.best(search.best, shorter);
+    };
+    share_triangles(team, s.surface, box, [&](int u) {
+        if (u >= 0) {
+            const Triangle face = load_triangle(s.surface, u, s.origin);
+            search.by_face(face, body.gap(face));
+        }
+        agree();
     });
     search.face_depth = search.best.depth;
-    visit_triangles(s.surface, box, [&](int u) { search.by_features(u); });
+    share_triangles(team, s.surface, box, [&](int u) {
+        if (u >= 0) search.by_features(u);
+        agree();
+    });
     return search.best;
 }
 
@@ -390,27 +401,34 @@ SIM_FUNCTION bool cuts(const BodyOverSurface& s, const Triangle& triangle) {
     return near.overlap || near.distance < pair.b.radius + TOUCH_PART;
 }
 
-// Triangles that may need a longer way out than the longest so far, those deepest behind their own planes first.
+// A triangle that may need a longer way out than the longest so far.
+struct CutTriangle {
+    real depth;    // behind its own plane: no shortest way is longer
+    int triangle;  // -1: none
+
+    // Those deepest behind their own planes come first.
+    SIM_INLINE bool is_before(const CutTriangle& b) const {
+        if (triangle < 0 || b.triangle < 0) return triangle >= 0 && b.triangle < 0;
+        return depth != b.depth ? depth > b.depth : triangle < b.triangle;
+    }
+};
+
+// The first of them that a lane has found.
 struct ExitBatch {
-    int triangle[EXIT_BATCH];
-    real depth[EXIT_BATCH];  // no shortest way is longer
-    int count;
+    CutTriangle cut[EXIT_BATCH];
+    int count, next;
 
-    SIM_INLINE static bool is_before(real depth, int t, real other_depth, int other) {
-        return depth != other_depth ? depth > other_depth : t < other;
+    SIM_FUNCTION void take(const CutTriangle& c) {
+        if (count == EXIT_BATCH && !c.is_before(cut[EXIT_BATCH - 1])) return;
+        int k = count < EXIT_BATCH ? count++ : EXIT_BATCH - 1;
+        for (; k > 0 && c.is_before(cut[k - 1]); --k) cut[k] = cut[k - 1];
+        cut[k] = c;
     }
 
-    SIM_FUNCTION void take(real d, int t) {
-        constexpr int LAST = EXIT_BATCH - 1;
-        if (count == EXIT_BATCH && !is_before(d, t, depth[LAST], triangle[LAST])) return;
-        int k = count < EXIT_BATCH ? count++ : LAST;
-        for (; k > 0 && is_before(d, t, depth[k - 1], triangle[k - 1]); --k) {
-            depth[k] = depth[k - 1];
-            triangle[k] = triangle[k - 1];
-        }
-        depth[k] = d;
-        triangle[k] = t;
-    }
+    SIM_INLINE CutTriangle first() const { return next < count ? cut[next] : CutTriangle{0, -1}; }
+
+    // Behind it there may be more.
+    SIM_INLINE CutTriangle end() const { return count == EXIT_BATCH ? cut[EXIT_BATCH - 1] : CutTriangle{0, -1}; }
 };
 
 // Has a body that goes by a way left the triangle too?
@@ -424,40 +442,58 @@ SIM_FUNCTION bool is_left(const BodyOverSurface& s, const SurfaceExit& way, cons
 constexpr SurfaceExit NO_EXIT = {-REAL_MAX, {0, 0, 0}, {0, 0, 0}, -1};
 
 // The longest of the shortest ways out for the triangles that the body cuts or touches, and of one that is `known`.
-// They are taken in an order of their own, so the tree that finds them has no say.
-SIM_STAGE SurfaceExit exit_of_body(const BodyOverSurface& s, const SurfaceExit& known = NO_EXIT) {
+// They are taken in an order of their own, and each is asked whether the longest way before it leaves it behind: so
+// neither the tree that finds them nor the number of lanes has a say.
+template <class Team>
+SIM_STAGE SurfaceExit exit_of_body(Team& team, const BodyOverSurface& s, const SurfaceExit& known = NO_EXIT) {
     const BodyBox body = box_of_body(s);
     const OwnBox own = own_box(s.body);
     const real touch = 2 * TOUCH_PART * s.radius;
     const MeshBox box = body.with(s, touch);
+    const auto before = [](const CutTriangle& a, const CutTriangle& b) { return a.is_before(b); };
     SurfaceExit longest = known;
     ExitBatch batch;
-    real done = REAL_INFINITY;  // of the last one taken
-    int last = -1;
+    CutTriangle done = {REAL_INFINITY, 0}, end;  // of the last one taken, and how far the batches go
+    const auto may_be_longer = [&](const CutTriangle& c, const Triangle& triangle) {
+        return c.depth > longest.depth && !is_left(s, longest, triangle);
+    };
+    // goes to the lane's next triangle that is cut and may have a longer way
+    const auto go_on = [&] {
+        for (; batch.next < batch.count; ++batch.next) {
+            const Triangle triangle = load_triangle(s.surface, batch.first().triangle, s.origin);
+            if (may_be_longer(batch.first(), triangle) && cuts(s, triangle)) return;
+        }
+    };
     do {
-        batch.count = 0;
-        visit_triangles(
-            s.surface, [&] { return box; },
+        batch.count = batch.next = 0;
+        share_triangles(
+            team, s.surface, [&] { return box; },
             [&](int t) {
+                if (t < 0) return;
                 const Triangle triangle = load_triangle(s.surface, t, s.origin);
                 const vec3 n = triangle.normal;
                 if (is_zero(n) || body.gap(triangle, s.surface.is_field) > touch) return;
                 if (!s.surface.is_field && is_beside(s, own, triangle, touch + apart_slack(s, triangle))) return;
-                const real depth = dot(n, triangle.corner[0] - body_support(s, -n));
-                if (depth > -touch && depth > longest.depth && ExitBatch::is_before(done, last, depth, t) &&
-                    !is_left(s, longest, triangle))
-                    batch.take(depth, t);
+                const CutTriangle cut = {dot(n, triangle.corner[0] - body_support(s, -n)), t};
+                if (cut.depth > -touch && done.is_before(cut) && may_be_longer(cut, triangle)) batch.take(cut);
             });
-        for (int i = 0; i < batch.count; ++i) {
-            done = batch.depth[i];
-            last = batch.triangle[i];
-            const Triangle triangle = load_triangle(s.surface, last, s.origin);
-            if (!(done > longest.depth) || is_left(s, longest, triangle) || !cuts(s, triangle)) continue;
-            const SurfaceExit exit = least_exit_of(s, body, last);
-            if (exit.depth > longest.depth) longest = exit;
+        end = team.best(batch.end(), before);
+        bool goes_on = true;
+        while (goes_on) {
+            go_on();
+            const CutTriangle first = team.best(batch.first(), before);
+            goes_on = first.triangle >= 0 && !end.is_before(first);
+            if (!goes_on) break;
+            done = first;
+            batch.next += batch.first().triangle == first.triangle;
+            const SurfaceExit exit = least_exit_of(team, s, body, first.triangle);
+            if (!(exit.depth > longest.depth)) continue;
+            longest = exit;
+            break;
         }
-    } while (batch.count == EXIT_BATCH);
-    return longest;
+        if (!goes_on && end.triangle >= 0) done = end;
+        if (!goes_on && end.triangle < 0) return longest;
+    } while (true);
 }
 
 // Depths are the same within this part of the radius of the body or the surface, whichever is smaller.
@@ -470,9 +506,9 @@ constexpr real SHALLOW_PART = real(0.02);
 // A body that cuts a closed surface is as deep as its way out: the triangles' contacts `found` push it no further, and
 // along that way it has a contact of that depth. `depth`: what the triangles tell of it; `size`: the smaller radius;
 // `collide`: finds the contacts of the triangles again.
-template <class Collide>
-SIM_STAGE void leave_cut(const BodyOverSurface& s, const DepthBounds& depth, real size, ContactReduction& found,
-                         Collide collide) {
+template <class Team, class Collide>
+SIM_STAGE void leave_cut(Team& team, const BodyOverSurface& s, const DepthBounds& depth, real size,
+                         ContactReduction& found, Collide collide) {
     const real slack = SAME_DEPTH * size;
     const ReducedContact c = found.deepest();
     const bool shallow = maximum(depth.least, -c.distance) <= SHALLOW_PART * size;
@@ -480,7 +516,7 @@ SIM_STAGE void leave_cut(const BodyOverSurface& s, const DepthBounds& depth, rea
     SurfaceExit known = NO_EXIT;
     if (shallow && absolute(c.distance + depth.least) <= slack)
         known = {-c.distance, inverse_rotate(s.frame.q, c.normal), inverse_transform_point(s.frame, c.point), -1};
-    const SurfaceExit exit = exit_of_body(s, known);
+    const SurfaceExit exit = exit_of_body(team, s, known);
     if (!(exit.depth > -REAL_MAX)) return;
     if (found.deepest().distance < -exit.depth - slack) {
         found.clear(exit.depth + slack);

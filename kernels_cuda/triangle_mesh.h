@@ -154,6 +154,22 @@ SIM_FUNCTION void visit_triangles(const MeshShape& s, Box box, Visit visit) {
         }
 }
 
+// The same by the lanes of a team, each its share: visit(t), of which -1 is no triangle, is called by all of them
+// together. The boxes must be the same in all lanes; they may change in visit.
+template <class Team, class Box, class Visit>
+SIM_FUNCTION void share_triangles(Team& team, const MeshShape& s, Box box, Visit visit) {
+    if (team.count() == 1) return visit_triangles(s, box, visit);
+    int mine = -1, found = 0;
+    visit_triangles(s, box, [&](int t) {
+        if (found == team.lane()) mine = t;
+        if (++found < team.count()) return;
+        visit(mine);
+        mine = -1;
+        found = 0;
+    });
+    if (found > 0) visit(mine);
+}
+
 // ---- edges ---------------------------------------------------------------------------------------------------------
 
 // Room for round-off, and for edges that are as good as flat (sine of an angle).

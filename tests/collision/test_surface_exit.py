@@ -12,12 +12,13 @@ from simengine.builder.frames import rotation_matrix
 from simengine.builder.mesh_data import Mesh, convex_hull
 from simengine.collision import shape_distance
 from simengine.enums import ShapeType
+from simengine.runtime.modes import emulated_lanes
 from tests.collision.collision_pairs import random_rotations, unit
 from tests.collision.convex_pairs import Shapes, add_shape
 from tests.collision.mesh_overlaps import placed
 from tests.collision.surface_pairs import star
 from tests.collision.surface_reference import Surface, distance_of_cut
-from tests.collision.test_mesh_overlap import block, largest_gap
+from tests.collision.test_mesh_overlap import block, largest_gap, same_bits
 
 HALF, ROWS = 1.0, 9
 
@@ -223,3 +224,46 @@ def test_a_triangle_without_area_at_an_ellipsoid_on_an_edge_gives_no_normal(prec
     found = shape_distance(model, model.state(), [[0, 1]])
     assert np.allclose(found.normal[0], normal, atol=1e-6 if precision == "float64" else 1e-3)
     assert found.distance[0] == pytest.approx(gap, abs=1e-12 if precision == "float64" else 1e-6)
+
+
+def spiky(random) -> Mesh:
+    """A closed mesh of 1,280 triangles, of which a body cuts hundreds."""
+    import trimesh
+
+    ball = trimesh.creation.icosphere(subdivisions=3)
+    return Mesh(ball.vertices * random.uniform(0.3, 0.4, (len(ball.vertices), 1)), ball.faces)
+
+
+AXES = np.diag([0.2, 0.1, 0.15])
+GROUND = {
+    "spiky": lambda builder, random: builder.add_shape_mesh(-1, spiky(random)),
+    "hilly": lambda builder, random: builder.add_shape_heightfield(-1, hilly(), HALF, HALF, 0.5),
+}
+BODY = {
+    "box": lambda builder, body: builder.add_shape_box(body, 0.15, 0.1, 0.08),
+    "cylinder": lambda builder, body: builder.add_shape_cylinder(body, 0.1, 0.15),
+    "hull": lambda builder, body: builder.add_shape_convex_hull(body, np.concatenate([AXES, -AXES])),
+}
+
+
+@pytest.mark.parametrize(("lanes", "seed"), [(4, 1), (32, 2)])
+@pytest.mark.parametrize("body", BODY)
+@pytest.mark.parametrize("ground", GROUND)
+def test_lanes_that_share_a_surface_have_the_bits_of_one(ground, body, lanes, seed, precision):
+    random, worlds = np.random.default_rng(3), 12
+    template = sim.ModelBuilder()
+    GROUND[ground](template, random)
+    BODY[body](template, template.add_body(mass=1.0, inertia=np.eye(3)))
+    builder = sim.ModelBuilder()
+    builder.replicate(template, worlds)
+    model = builder.finalize(device="cpu", precision=precision)
+    state, one, many = model.state(), model.contacts(), model.contacts()
+    places = unit(random.normal(size=(worlds, 3))) * random.uniform(0.2, 0.5, (worlds, 1))
+    if ground == "hilly":
+        places = random.uniform([-0.5, -0.5, -0.15], [0.5, 0.5, 0.15], (worlds, 3))
+    state.body_q = np.column_stack([places, random_rotations(random, worlds)]).astype(precision)
+    sim.collide(model, state, one)
+    with emulated_lanes(lanes, seed, poison=True):
+        sim.collide(model, state, many)
+    assert same_bits(one, many)
+    assert np.count_nonzero(one.count) >= 8 and one.distance.min() < -0.02
