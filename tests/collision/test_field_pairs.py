@@ -82,11 +82,11 @@ class Pairs:
         poses = np.concatenate([start, random_rotations(random, self.count)], axis=1)
         return brought_to(self.models["float64"], self.pairs, poses, random, (0.002, 0.05), (-0.03, -0.001))
 
-    def reference(self) -> np.ndarray:
-        """The least value of the field on the other shape; of two fields of each on the other's surface; over a plane
-        also the height of the field's surface."""
-        turns = np.array([rotation_matrix(q) for q in self.poses[:, 3:]])
-        places = self.poses[:, :3]
+    def reference(self, chosen=slice(None), grid: int = 1) -> np.ndarray:
+        """The least value of the field on the other shape; of two fields of each on the other's surface, each triangle
+        sampled by ``grid``; over a plane also the height of the field's surface."""
+        turns = np.array([rotation_matrix(q) for q in self.poses[chosen, 3:]])
+        places = self.poses[chosen, :3]
         back = np.swapaxes(turns, 1, 2), -np.einsum("nji,nj->ni", turns, places)
         if self.kind == "plane":
             surface = field_mesh(self.field, None, "field")
@@ -98,8 +98,8 @@ class Pairs:
         if self.kind == "sdf":
             other = other_field()
             ours, theirs = (field_mesh(one, None, "field") for one in (self.field, other))
-            one = least_values(self.field, "triangles", theirs.vertices[theirs.triangles], turns, places, grid=1)
-            return np.minimum(one, least_values(other, "triangles", ours.vertices[ours.triangles], *back, grid=1))
+            one = least_values(self.field, "triangles", theirs.vertices[theirs.triangles], turns, places, grid=grid)
+            return np.minimum(one, least_values(other, "triangles", ours.vertices[ours.triangles], *back, grid=grid))
         if self.kind in ("convex_hull", "mesh"):
             return least_values(self.field, "triangles", HULL.vertices[HULL.triangles], turns, places, grid=6)
         return least_values(self.field, self.kind, SHAPES[self.kind], turns, places)
@@ -108,6 +108,9 @@ class Pairs:
         """What is above the reference in both precisions, and what differs between them."""
         expected = self.reference()
         exact, single = (self.distances(precision, self.poses) for precision in ("float64", "float32"))
+        for grid in (8, 32) if self.kind == "sdf" else ():  # where the samples before were too few
+            coarse = np.flatnonzero(expected - exact["distance"] > 5e-5)
+            expected[coarse] = self.reference(coarse, grid)
         assert (expected > 1e-3).any() and (np.abs(expected) < 1e-3).any() and (expected < -1e-3).any()
         self.check_points(exact)
         return {
@@ -156,7 +159,7 @@ def check(name: str, kind: str, count: int, seed: int) -> None:
     assert errors["float64"].max() < 1e-6
     assert errors["float32"].max() < 1e-4 and errors["between"].max() < 1e-4
     if kind in ("plane", "sdf"):  # whose points are not asked for the field's value; the reference samples that densely
-        assert errors["reference"].max() < 5e-4
+        assert errors["reference"].max() < (1e-4 if kind == "sdf" else 5e-4)
 
 
 # ---- the grid
