@@ -1,7 +1,8 @@
 // From the poses of a world's links to its contacts, in the order (pair, feature).
 //
-// One lane works one pair and writes its contacts to the pair's own slots; a scan over the pairs then lists the slots
-// in use. So neither the number nor the order of contacts depends on the lanes, and nothing can overflow.
+// One lane works one pair, or all of them one that takes long, and writes its contacts to the pair's own slots; a scan
+// over the pairs then lists the slots in use. So neither the number nor the order of contacts depends on the lanes, and
+// nothing can overflow.
 #pragma once
 
 #include "collide_box_box.h"
@@ -128,7 +129,9 @@ struct PrimitivePairs {
 
     // Are there pairs that take so long that all lanes work them together, where they are not followed?
     static constexpr bool SHARES = false;
-    SIM_FUNCTION static bool is_shared(int) { return false; }
+    SIM_FUNCTION static bool is_shared(const ModelView&, int, int, const PlacedShape&, int, const PlacedShape&, real) {
+        return false;
+    }
 
     template <class Writer>
     SIM_FUNCTION static void collide_together(Lanes&, const ModelView&, int, int, const PlacedShape&, int,
@@ -362,13 +365,25 @@ SIM_FUNCTION int collide_world_pair(const Topology& t, const ModelView& model, i
 // What stands for the number of contacts of a pair that all lanes are to work together.
 constexpr int WORKED_TOGETHER = -1;
 
+template <class Pairs>
+SIM_FUNCTION bool is_worked_together(const Topology& t, const ModelView& model, int world, const ContactMemory& m,
+                                     int p) {
+    if (!Pairs::SHARES) return false;
+    const ContactPair pair = contact_pair(t, model, world, p);
+    const ShapePlace &first = m.shape[t.pair_shape0(p)], &second = m.shape[t.pair_shape1(p)];
+    const PairReach own = reach_of(model, first, second, pair);
+    return Pairs::is_shared(model, t.pair_routine(p), pair.shape0, placed_shape(model, first, pair.shape0), pair.shape1,
+                            placed_shape(model, second, pair.shape1), own.margin + own.gap);
+}
+
 // The same of a world in which a pair may have to be followed: apart from the usual way, whose code stays short.
 template <class Pairs, class Motions>
 SIM_NOINLINE int collide_fast_pair(const Topology& t, const ModelView& model, int world, const Transform* link_pose,
-                                   const ContactMemory& m, const Motions& motions, int p, bool together) {
+                                   const ContactMemory& m, const Motions& motions, int p, bool shares) {
     PairSweep sweep = sweep_of_pair(t, model, world, m, motions, p);
-    if (together && !(sweep.span > 0)) return WORKED_TOGETHER;
-    return collide_world_pair<Pairs>(t, model, world, link_pose, m, sweep.span > 0 ? &sweep : nullptr, p);
+    const bool follows = sweep.span > 0;
+    if (shares && !follows && is_worked_together<Pairs>(t, model, world, m, p)) return WORKED_TOGETHER;
+    return collide_world_pair<Pairs>(t, model, world, link_pose, m, follows ? &sweep : nullptr, p);
 }
 
 // A pair, where it stands, by all lanes: the first one writes the contacts.
@@ -385,6 +400,7 @@ SIM_STAGE void collide_together(Lanes& lanes, const Topology& t, const ModelView
     Pairs::collide_together(lanes, model, routine, pair.shape0, placed_shape(model, first, pair.shape0), pair.shape1,
                             placed_shape(model, second, pair.shape1), write);
     finish_contacts(write, pair, link_pose[pair.link0], link_pose[pair.link1]);
+    lanes.sync();  // all have read what stood there
     if (lanes.lane() == 0) m.candidate_contacts[i] = write.count;
 }
 
@@ -397,11 +413,11 @@ SIM_FUNCTION int collide_world(Lanes& lanes, const Topology& t, const ModelView&
     const bool shares = Pairs::SHARES && lanes.count() > 1;
     for_lanes(i, 0, candidates) {
         const int p = m.candidate[i];
-        const bool together = shares && Pairs::is_shared(t.pair_routine(p));
         m.candidate_contacts[i] =
-            fast ? collide_fast_pair<Pairs>(t, model, world, link_pose, m, motions, p, together)
-            : together ? WORKED_TOGETHER
-                       : collide_world_pair<Pairs>(t, model, world, link_pose, m, nullptr, p);
+            fast ? collide_fast_pair<Pairs>(t, model, world, link_pose, m, motions, p, shares)
+            : shares && is_worked_together<Pairs>(t, model, world, m, p)
+                ? WORKED_TOGETHER
+                : collide_world_pair<Pairs>(t, model, world, link_pose, m, nullptr, p);
     }
     if (shares) {
         lanes.sync();

@@ -158,6 +158,9 @@ SIM_STAGE void collide_meshes(const MeshShape& first, const Transform& pose0, re
         push_out_meshes(first, pose0, second, pose1, found);
 }
 
+// An open mesh has none.
+SIM_INLINE bool has_inside(const MeshShape& s) { return s.is_field || s.model->mesh_solid[s.mesh]; }
+
 // A surface and a convex body by the lanes of a team. `size`: the radius of the smaller.
 template <class Team>
 SIM_STAGE void collide_still_body(Team& team, const MeshShape& surface, const Transform& surface_pose, real base,
@@ -171,8 +174,7 @@ SIM_STAGE void collide_still_body(Team& team, const MeshShape& surface, const Tr
         s.bounds = taken;
         collide_surface(team, s, found);
     };
-    // what is open has no inside
-    collide(surface.is_field || surface.model->mesh_solid[surface.mesh] ? &depth : nullptr);
+    collide(has_inside(surface) ? &depth : nullptr);
     if (depth.most > 0) leave_cut(team, s, depth, size, found, [&] { collide(nullptr); });
 }
 
@@ -189,7 +191,7 @@ SIM_STAGE void collide_moving_body(const MeshShape& surface, const Transform& su
             collide_triangle(at, t, found);
         });
     };
-    collide(surface.is_field || surface.model->mesh_solid[surface.mesh] ? &depth : nullptr);
+    collide(has_inside(surface) ? &depth : nullptr);
     if (!(depth.most > 0)) return;
     LoneLane alone;
     found.time = SWEEP_START;
@@ -200,6 +202,20 @@ SIM_STAGE void collide_moving_body(const MeshShape& surface, const Transform& su
 // How far below height 0 a height field is solid; 0 for a mesh.
 SIM_INLINE real field_base(const ModelView& model, int shape) {
     return model.shape_type[shape] == SHAPE_HEIGHTFIELD ? model.shape_size[3 * shape + 2] : real(0);
+}
+
+// A body whose box meets more triangles than this takes the lanes of a world less time together: for less, what they
+// find has to be put together for each pair.
+constexpr int SHARED_TRIANGLES = 64;
+
+SIM_STAGE bool meets_many_triangles(const ModelView& model, int of_surface, const PlacedShape& surface, int of_body,
+                                    const PlacedShape& body, real reach) {
+    const BodyOverSurface s = body_over_surface(mesh_shape(model, of_surface), surface.pose, 0,
+                                                convex_of(model, of_body), body.pose, model.shape_radius[of_body]);
+    const MeshBox box = body_box(s, reach);
+    int count = 0;
+    visit_triangles(s.surface, [&] { return box; }, [&](int) { ++count; });
+    return count > SHARED_TRIANGLES;
 }
 
 // A mesh or height field and a convex body. `a` has the smaller ShapeType.
@@ -272,8 +288,10 @@ struct AllPairs {
     }
 
     static constexpr bool SHARES = true;
-    SIM_FUNCTION static bool is_shared(int routine) {
-        return routine == PAIR_HEIGHTFIELD_CONVEX || routine == PAIR_CONVEX_MESH;
+    SIM_FUNCTION static bool is_shared(const ModelView& model, int routine, int shape0, const PlacedShape& a,
+                                       int shape1, const PlacedShape& b, real reach) {
+        if (routine == PAIR_HEIGHTFIELD_CONVEX) return meets_many_triangles(model, shape0, a, shape1, b, reach);
+        return routine == PAIR_CONVEX_MESH && meets_many_triangles(model, shape1, b, shape0, a, reach);
     }
 
     template <class Writer>

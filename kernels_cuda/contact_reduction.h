@@ -22,6 +22,9 @@ struct ReducedContact {
     int number;    // -1: none
 };
 
+// Zeros of one sign, so that what compares as the same is the same.
+SIM_INLINE vec3 unsigned_zeros(vec3 v) { return v + zero_vec3(); }
+
 // The order of contacts: by their numbers, and where these are equal (one vertex was met by several triangles; of two
 // meshes numbers repeat) by what they hold. Of two with one score the first stands.
 SIM_FUNCTION bool precedes(const ReducedContact& a, const ReducedContact& b) {
@@ -76,7 +79,7 @@ struct ContactReduction {
 
     SIM_FUNCTION void operator()(int number, vec3 point, vec3 normal, real distance) {
         if (!(distance < reach && distance >= -REAL_MAX && distance >= -limit)) return;
-        const ReducedContact c = {point, normal, distance, time, way, number};
+        const ReducedContact c = {unsigned_zeros(point), unsigned_zeros(normal), distance, time, way, number};
         const int bin = normal_bin(inverse_rotate(frame.q, normal)), k = bin / 2;
         const vec3 p = inverse_transform_point(frame, point);
         const real u = p[(k + 1) % 3], v = p[(k + 2) % 3];

@@ -113,10 +113,12 @@ SIM_INLINE bool may_stop(const ModelView& model, const Contact& contact, real pa
            (deep > 0 && deep > known_depth(model, contact.shape0, contact.shape1));
 }
 
-// Does contact i of a world meet a tree that another pair touches as well?
+// Does contact i of a world meet a tree that another pair touches as well? Nothing goes on through what no force moves.
 SIM_NOINLINE bool is_met_elsewhere(const Topology& t, const ContactMemory& contacts, int count, int i) {
     const Contact& own = contacts[i];
-    const auto shares_tree = [&](int link, int other) { return link > 0 && t.link_root(link) == t.link_root(other); };
+    const auto shares_tree = [&](int link, int other) {
+        return is_movable(t, link) && is_movable(t, other) && t.link_root(link) == t.link_root(other);
+    };
     for (int k = 0; k < count; ++k) {
         const Contact& c = contacts[k];
         if (c.shape0 == own.shape0 && c.shape1 == own.shape1) continue;

@@ -43,7 +43,8 @@ constexpr real TOUCH_PART = 4 * GJK_TOLERANCE;
 // round-off makes of one, so that which ways were measured before changes nothing.
 constexpr real LONGER_PART = real(1e-3);
 
-// Triangles that a lane keeps, whose ways out are looked for before the others are asked again.
+// Triangles that a lane keeps, whose ways out are looked for before all are asked again, as they are after each longer
+// way.
 constexpr int EXIT_BATCH = 32;
 
 // About the body's origin, in the surface's axes.
@@ -251,7 +252,7 @@ struct ExitSearch {
     SIM_FUNCTION bool is_near(real depth, real gap) const { return depth >= gap - 2 * TOUCH_PART * s.radius; }
 
     SIM_FUNCTION void take(real depth, vec3 normal, vec3 point, real gap) {
-        const SurfaceExit exit = {depth, normal, point, best.triangle};
+        const SurfaceExit exit = {depth, unsigned_zeros(normal), unsigned_zeros(point), best.triangle};
         if (is_near(depth, gap) && exit.is_shorter(best)) best = exit;
     }
 

@@ -20,6 +20,7 @@ ADD_LIMB = {
 def crab(kind: str) -> sim.ModelBuilder:
     """A floating base with two pairs of limbs that can cross, each of two links that turn about y and x."""
     builder = sim.ModelBuilder()
+    builder.default_material = sim.Material(friction=1.0)
     base = builder.add_body()
     builder.add_shape_box(base, 0.2, 0.05, 0.03)
     builder.add_joint_free(-1, base)
@@ -37,7 +38,6 @@ def crowd(kind: str, **options):
     """Crabs that stand anyhow and move fast, without gravity: a model, its solver and its state."""
     builder = sim.ModelBuilder(gravity=(0, 0, 0))
     builder.replicate(crab(kind), WORLDS)
-    builder.default_material = sim.Material(friction=1.0)
     model = builder.finalize(device="cpu", precision="float64")
     solver = sim.solvers.Featherstone(model, tolerance=1e-10, **options)
     state = model.state()
@@ -82,3 +82,26 @@ def test_limbs_that_are_stopped_need_few_iterations(kind):
     solver.step(state, model.state(), model.control(), contacts, dt=DT)
     assert np.count_nonzero(solver.iterations[met] > 2) >= 20
     assert solver.iterations[met].max() <= 50 and solver.residual[met].max() <= 1e-10
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_what_lies_on_the_same_conveyor_takes_no_friction(moves):
+    """A ball that comes down fast and aslant on a slab that stands or is moved, another ball lying on it or not."""
+    ends = []
+    for others in (0, 1):
+        builder = sim.ModelBuilder()
+        builder.default_material = sim.Material(friction=0.2)
+        slab = builder.add_body(kinematic=True) if moves else -1
+        builder.add_shape_box(slab, 2, 2, 0.02)
+        for i in range(1 + others):
+            velocity = (15.0, 0, -10.0, 0, 0, 0) if i == 0 else (0, 0, 0, 0, 0, 0)
+            height = 0.02 + 0.01 + (0.005 if i == 0 else -1e-4)
+            ball = builder.add_body(xform=sim.transform((float(i), 0, height)), velocity=velocity)
+            builder.add_shape_sphere(ball, 0.01)
+        model = builder.finalize(device="cpu", precision="float64")
+        solver = sim.solvers.Featherstone(model)
+        state, end = model.state(), model.state()
+        solver.step(state, end, model.control(), None, dt=DT)
+        sim.eval_fk(model, end)
+        ends.append(end.body_qd[1 if moves else 0].copy())
+    assert np.allclose(*ends, rtol=1e-9) and ends[0][0] == pytest.approx(15 - 0.2 * 9, abs=0.01)
