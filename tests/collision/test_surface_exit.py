@@ -116,7 +116,7 @@ def test_a_body_on_hilly_ground_leaves_it_by_the_ways_that_it_has(kind, lowest, 
     def place(random):
         return random.uniform([-0.5, -0.5, lowest], [0.5, 0.5, highest])
 
-    check(bodies(kind, n, 3, place), lambda builder: builder.add_shape_heightfield(-1, hilly(65), HALF, HALF, 0.5), -5.0,
+    check(bodies(kind, n, 3, place), lambda builder: builder.add_shape_heightfield(-1, hilly(), HALF, HALF, 0.5), -5.0,
           n // 3)  # fmt: skip
 
 
@@ -237,7 +237,7 @@ def spiky(random) -> Mesh:
 AXES = np.diag([0.2, 0.1, 0.15])
 GROUND = {
     "spiky": lambda builder, random: builder.add_shape_mesh(-1, spiky(random)),
-    "hilly": lambda builder, random: builder.add_shape_heightfield(-1, hilly(), HALF, HALF, 0.5),
+    "hilly": lambda builder, random: builder.add_shape_heightfield(-1, hilly(65), HALF, HALF, 0.5),
 }
 BODY = {
     "box": lambda builder, body: builder.add_shape_box(body, 0.15, 0.1, 0.08),
