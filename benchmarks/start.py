@@ -2,6 +2,7 @@
 
     python -m benchmarks.start                       # on the CPU, and on cuda:0 where there is one
     python -m benchmarks.start --devices cpu --robots quadruped --rounds 5 --out out/start.json
+    python -m benchmarks.start --robots path/to/any.urdf
 
 Cold: the cache of compiled kernels is empty. Warm: it holds what the run before left, the specialised kernels too. On
 the CPU the general kernels are those that a wheel brings: where the package has none they are built first, apart.
@@ -89,11 +90,13 @@ def prebuilt_kernels(folder: Path) -> str:
 def measure(robot: str, device: str, precision: str, prebuilt: str, rounds: int) -> list[dict]:
     """One row for each round, cold and then warm."""
     rows = []
-    urdf = str(REPOSITORY / "assets" / f"{robot}.urdf")
+    urdf, floating = str(REPOSITORY / "assets" / f"{robot}.urdf"), FLOATING.get(robot, True)
+    if robot not in FLOATING:
+        urdf, robot = robot, Path(robot).stem
     for _ in range(rounds):
         with tempfile.TemporaryDirectory() as cache:
             for kind in ("cold", "warm"):
-                seconds = run_child(urdf, FLOATING[robot], device, precision, prebuilt, kind == "cold", cache=cache)
+                seconds = run_child(urdf, floating, device, precision, prebuilt, kind == "cold", cache=cache)
                 rows.append({"robot": robot, "device": device, "precision": precision, "kind": kind, **seconds})
     return rows
 
@@ -115,7 +118,7 @@ def main() -> None:
     import simengine as sim
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--robots", nargs="+", default=list(FLOATING), choices=list(FLOATING))
+    parser.add_argument("--robots", nargs="+", default=list(FLOATING), help="of assets/, or files")
     parser.add_argument("--devices", nargs="+", default=[device.name for device in sim.devices()][:2])
     parser.add_argument("--precision", default="float32", choices=["float32", "float64"])
     parser.add_argument("--rounds", type=int, default=3)

@@ -101,8 +101,12 @@ def _fits(model, many: list[int]) -> bool:
 
 def collide_at_joints(model, state, contacts, dt: float) -> None:
     """``collide`` at ``state.joint_q`` for a step of ``dt`` that is given no contacts, with the checks left to it."""
-    launch = launch_of(model, "collide_joints", "collide_any_memory_bytes", _kernels(model), "pairs", "collide")
-    launch(joint_q=state.joint_q, joint_qd=state.joint_qd, dt=dt, contacts=contacts)
+    launch_at_joints(model)(joint_q=state.joint_q, joint_qd=state.joint_qd, dt=dt, contacts=contacts)
+
+
+def launch_at_joints(model) -> WorldLaunch:
+    """What ``collide_at_joints`` launches."""
+    return launch_of(model, "collide_joints", "collide_any_memory_bytes", _kernels(model), "pairs", "collide")
 
 
 @functools.cache

@@ -187,6 +187,13 @@ class Kernel:
         else:
             self.cpu_function(precision)
 
+    def compile_into_cache(self, device: Device, precision: str, lanes: int) -> None:
+        """Compile where neither a wheel nor the cache has it, without loading it: safe in a thread beside others."""
+        if device.is_cuda:
+            compile_cubin(self, device.arch, precision, lanes)
+        else:
+            build.compile_text(self.text(precision), self.name, label=self.module_label(precision))
+
     def cpu_function(self, precision: str, emulated: bool = False, debug: bool = False) -> CpuFunction:
         """The compiled kernel on the CPU."""
         key = ("cpu", precision, emulated, debug)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from simengine.runtime import modes
 from simengine.runtime.kernel import Kernel
@@ -52,6 +53,10 @@ class WorldLaunch:
         self._groups = list(zip(model.groups, kernels, lanes, many or [1] * len(lanes), strict=True))
         self._own = threading.local()
 
+    def modules(self) -> list[tuple[Kernel, int]]:
+        """What has to be compiled for it: a kernel of each module, and lanes."""
+        return [(kernel(self.name), lanes) for _, kernel, lanes, _ in self._groups]
+
     def __call__(self, **arguments) -> None:
         """Run it; ``arguments`` by the names of the kernel's parameters, all but the constants and ``topology``."""
         prepared, mode = self._own.__dict__, (modes.debug, modes.poison) if modes.special else PLAIN
@@ -90,3 +95,17 @@ def launch_of(model, name: str, memory: str, kernel: Callable[[str], Kernel], ov
         found = WorldLaunch(model, name, memory, [kernel] * len(lanes), lanes, label, {"model": model})
         model.launches[name] = found
     return found
+
+
+def compile_together(model, launches: Sequence[WorldLaunch]) -> None:
+    """Compile the kernels of launches that are to follow each other at the same time, rather than each at its first
+    call. Debug mode and emulated lanes, which compile forms of their own, leave that to the calls."""
+    if modes.special:
+        return
+    modules = dict.fromkeys(module for launch in launches for module in launch.modules())
+    with ThreadPoolExecutor(max_workers=4) as threads:
+        compiled = [
+            threads.submit(kernel.compile_into_cache, model.device, model.precision, lanes) for kernel, lanes in modules
+        ]
+    for module in compiled:
+        module.result()

@@ -8,14 +8,14 @@ import warnings
 
 import numpy as np
 
-from simengine.collision.pipeline import collide_at_joints
+from simengine.collision.pipeline import collide_at_joints, launch_at_joints
 from simengine.containers import to_numpy
 from simengine.dynamics import require_dense
 from simengine.enums import Cone, EqualityType, Integrator, JointType, StatusBit
 from simengine.errors import ModelError, UnsupportedError, did_you_mean
 from simengine.runtime import modes
 from simengine.runtime.kernel import Kernel
-from simengine.runtime.world_launch import WorldLaunch, lanes_for
+from simengine.runtime.world_launch import WorldLaunch, compile_together, lanes_for
 from simengine.solvers import advise
 from simengine.solvers.base import Solver, checked_dt
 from simengine.solvers.specialise import Forms
@@ -135,7 +135,7 @@ class Featherstone(Solver):
         self._launch = self._make_launch()
         self._step_options = (0.0, None)  # dt, and all options of a step with it
         self._refuse_unsupported()
-        self._advised = False
+        self._has_begun = False
 
     def _make_outputs(self, names) -> dict:
         names = (names,) if isinstance(names, str) else tuple(names)
@@ -200,8 +200,8 @@ class Featherstone(Solver):
         self._require_step(state_in, state_out, control, contacts)
         if self._step_options[0] != dt:
             self._step_options = (dt, self._options(dt))
-        if not self._advised and modes.capture is None:
-            self._warn_of_advice(dt)
+        if not self._has_begun and modes.capture is None:
+            self._begin(dt)
         if modes.debug and modes.capture is None:
             self._warn_of_disagreement(state_in)
         if contacts is None and self._contacts is not None:
@@ -276,10 +276,13 @@ class Featherstone(Solver):
         values = (dt, self.tolerance, self.impratio, self.stiction_speed, self.restitution_speed)
         return np.array((*values, self.integrator, self.cone, self.max_iterations), options_dtype(self.model.precision))
 
-    def _warn_of_advice(self, dt: float) -> None:
-        self._advised = True
+    def _begin(self, dt: float) -> None:
+        """Warn of advice, and compile what a first step launches."""
+        self._has_begun = True
         for advice in self.advise(dt):
             warnings.warn(f"solvers.Featherstone: {advice}", stacklevel=3)
+        if self._contacts is not None:
+            compile_together(self.model, [launch_at_joints(self.model), self._launch])
 
 
 @functools.cache

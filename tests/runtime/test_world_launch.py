@@ -10,7 +10,7 @@ import pytest
 
 import simengine as sim
 from simengine import structs
-from simengine.errors import LaunchError
+from simengine.errors import KernelCompileError, LaunchError
 from simengine.runtime import launch, modes
 from simengine.runtime.world_launch import lanes_for
 
@@ -145,6 +145,45 @@ def test_threads_do_not_mix_their_arguments(model):
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def on_the_ground(add_shape) -> tuple[sim.Model, sim.solvers.Featherstone]:
+    builder = sim.ModelBuilder()
+    add_shape(builder, builder.add_body(xform=sim.transform((0, 0, 1))))
+    builder.add_ground_plane()
+    model = builder.finalize(device="cpu")
+    return model, sim.solvers.Featherstone(model, specialise=False)
+
+
+def first_step(model, solver):
+    solver.step(model.state(), model.state(), model.control(), None, DT)
+
+
+def test_what_a_first_step_needs_is_compiled_at_the_same_time(monkeypatch):
+    """The compilations of collision and of the step wait for each other: one by one they would not end."""
+    both, compiled = threading.Barrier(2, timeout=20), []
+
+    def compile_beside_the_other(kernel, *arguments):
+        both.wait()
+        compiled.append(kernel.name)
+
+    monkeypatch.setattr(sim.Kernel, "compile_into_cache", compile_beside_the_other)
+    first_step(*on_the_ground(lambda builder, body: builder.add_shape_cone(body, 0.1, 0.2)))
+    assert sorted(compiled) == ["collide_joints", "featherstone_step"]
+
+
+def test_a_step_that_collides_by_itself_has_nothing_to_compile_beside_it(monkeypatch):
+    monkeypatch.setattr(sim.Kernel, "compile_into_cache", lambda *arguments: pytest.fail("compiled in a thread"))
+    first_step(*on_the_ground(lambda builder, body: builder.add_shape_sphere(body, 0.1)))
+
+
+def test_what_does_not_compile_beside_another_is_told(monkeypatch):
+    def fail(kernel, *arguments):
+        raise KernelCompileError("no room", kernel=kernel.name)
+
+    monkeypatch.setattr(sim.Kernel, "compile_into_cache", fail)
+    with pytest.raises(KernelCompileError, match="collide_joints.*no room"):
+        first_step(*on_the_ground(lambda builder, body: builder.add_shape_cone(body, 0.1, 0.2)))
 
 
 def test_what_is_passed_for_a_container_that_is_not_given_is_long_enough():
