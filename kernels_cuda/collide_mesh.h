@@ -150,77 +150,110 @@ constexpr real TURNED_DEPTH = 6;
 // leaves the triangle backwards by the shortest way, has met another side of a thin solid.
 constexpr real DEEP_PART = real(0.25), THIN_PART = real(0.0625), BACKWARDS = real(-0.1);
 
+// A convex body whose lowest point is within reach of a triangle's plane, and what their contacts are written to.
+template <class Writer>
+struct BodyAtTriangle {
+    const BodyOverSurface& s;
+    Writer& write;
+    const Triangle& triangle;
+    int t, number;  // of the triangle, among all and in its mesh
+    ConvexPair pair;
+    vec3 lowest;    // the body's point furthest behind the plane
+    real height;    // of that point over the plane
+    real front;     // of the body's point furthest in front of it
+    real inside;    // how far inside the triangle's edges the foot of the lowest point lies
+
+    // The way out of the triangle is at least `shortest`, that out of the surface at most `upper` or the face's.
+    SIM_INLINE void bound_depth(real shortest, real upper) {
+        if (s.bounds && shortest > 0) s.bounds->take(shortest, minimum(upper, -height));
+    }
+
+    SIM_INLINE bool push_along_face(real slack) {
+        if (write_triangle_manifold(s, pair, number, triangle.normal, -REAL_INFINITY, write) > 0) return true;
+        if (!(inside >= -slack)) return false;
+        const int feature = triangle_contact(number, 1023) | (inside >= 0 ? 0 : BESIDE_TRIANGLE);
+        write(feature, transform_point(s.frame, multiply_add(-height, triangle.normal, lowest)),
+              rotate(s.frame.q, triangle.normal), height);
+        return true;
+    }
+
+    SIM_INLINE bool push_along_way(const ConvexDistance& way) {
+        return write_triangle_manifold(s, pair, number, way.normal, way.distance, write) > 0;
+    }
+
+    SIM_INLINE int push_by(const ConvexDistance& way, vec3& outwards) const {
+        return push_of(s.surface, t, triangle, s.origin, pair.unit * way.point, way.normal, outwards);
+    }
+
+    // Of a way that the surface does not have: takes one turned outwards in its place where the surface has that.
+    SIM_INLINE int turn(vec3 outwards, ConvexDistance& way) const {
+        const ConvexDistance turned = turned_outwards(pair, outwards, way);
+        const real deepest = TURNED_DEPTH * way.distance;
+        int push = PUSH_NOT;
+        if (turned.distance > deepest) push = push_by(turned, outwards), way = turned;
+        return push == PUSH_NOT && inside >= 0 && height > pair.unit * deepest ? PUSH_FACE : push;
+    }
+
+    // Has the body, which leaves the triangle backwards, met another side of a thin solid?
+    SIM_INLINE bool is_of_other_side(real facing) const {
+        return facing < BACKWARDS && -height > DEEP_PART * s.radius && front < THIN_PART * -height &&
+               !s.surface.is_field;
+    }
+
+    SIM_FUNCTION void push_by_shortest_way() {
+        ConvexDistance d = convex_distance(pair, divide(write.reach, pair.unit));
+        if (s.crosses && !(d.distance > 0)) {
+            *s.crosses = true;
+            return;
+        }
+        if (d.far || !(pair.unit * d.distance < write.reach)) return;
+        const bool facet = s.body.kind == CONVEX_TRIANGLE;  // of another surface: it has no inside
+        const real facing = dot(d.normal, triangle.normal);
+        // no way is shorter than that out of the triangle alone; its face has one, and so has a feature that pushes
+        const real shortest = -pair.unit * d.distance;
+        if (!facet && is_of_other_side(facing)) return bound_depth(shortest, -height);
+        vec3 outwards;
+        int push = push_by(d, outwards);
+        // a convex edge or vertex in a face of the body, which may be far larger, has that face's normal
+        const bool stands_on_body = !facet && push != PUSH_FACE;
+        if (facing > FACE_COSINE && ((!stands_on_body && (push_along_face(0) || facet)) ||
+                                     (push == PUSH_NOT && push_along_way(d))))
+            return bound_depth(shortest, -height);
+        if (push == PUSH_NOT && !facet && d.distance < -pair.b.radius) push = turn(outwards, d);
+        bound_depth(shortest, push == PUSH_ALONG ? -pair.unit * d.distance : -height);
+        if (push == PUSH_ALONG && !push_along_way(d))
+            write(triangle_contact(number, 1022), transform_point(s.frame, pair.unit * d.point),
+                  rotate(s.frame.q, d.normal), pair.unit * d.distance);
+        if (push == PUSH_FACE && (facing > FACE_COSINE || d.distance < 0))
+            push_along_face(facet ? real(0) : WEDGE_TOLERANCE * s.radius);
+    }
+};
+
 template <class Writer>
 SIM_STAGE void collide_triangle(const BodyOverSurface& s, int t, Writer& write) {
     const Triangle triangle = load_triangle(s.surface, t, s.origin);
-    if (dot(triangle.normal, triangle.normal) == 0) return;
-    const vec3 n = triangle.normal, lowest = body_support(s, -n), highest = body_support(s, n);
-    const real height = dot(n, lowest - triangle.corner[0]);
+    const vec3 n = triangle.normal;
+    if (dot(n, n) == 0) return;
+    const vec3 lowest = body_support(s, -n), highest = body_support(s, n);
+    const real height = dot(n, lowest - triangle.corner[0]), front = dot(n, highest - triangle.corner[0]);
     if (height >= write.reach) return;
-    const real front = dot(n, highest - triangle.corner[0]);
     const bool behind = front < 0 && !s.surface.is_field;
     if (behind && !(height > -s.sunk)) return;
     const real apart = maximum(write.reach, s.sunk) + apart_slack(s, triangle);
     if (is_off_facet(s, triangle, [&](vec3) { return apart; })) return;
     const int number = t - s.surface.model->mesh_triangle_start[s.surface.mesh];
     const Convex face = triangle_body(s, triangle);
-    const ConvexPair pair = convex_pair(face, s.frame, s.body, s.pose, s.radius, s.radius);
-    const real inside = inset(triangle, lowest);
-    const auto push_along_face = [&](real slack) {
-        if (write_triangle_manifold(s, pair, number, n, -REAL_INFINITY, write) > 0) return true;
-        if (!(inside >= -slack)) return false;
-        const int feature = triangle_contact(number, 1023) | (inside >= 0 ? 0 : BESIDE_TRIANGLE);
-        write(feature, transform_point(s.frame, multiply_add(-height, n, lowest)), rotate(s.frame.q, n), height);
-        return true;
-    };
+    BodyAtTriangle<Writer> body = {
+        s, write, triangle, t, number, convex_pair(face, s.frame, s.body, s.pose, s.radius, s.radius),
+        lowest, height, front, inset(triangle, lowest)};
     // the normal is the shortest way out, or the only one
-    if (behind || (inside >= maximum(-height, real(0)) && !(s.crosses && height < 0))) {
-        push_along_face(0);
-        if (s.bounds && height < 0) s.bounds->take(-height, -height);
+    if (behind || (body.inside >= maximum(-height, real(0)) && !(s.crosses && height < 0))) {
+        body.push_along_face(0);
+        body.bound_depth(-height, -height);
         return;
     }
     if (s.own && is_beside(s, *s.own, triangle, apart)) return;
-    ConvexDistance d = convex_distance(pair, divide(write.reach, pair.unit));
-    if (s.crosses && !(d.distance > 0)) {
-        *s.crosses = true;
-        return;
-    }
-    if (d.far || !(pair.unit * d.distance < write.reach)) return;
-    const bool facet = s.body.kind == CONVEX_TRIANGLE;  // of another surface: it has no inside
-    const real facing = dot(d.normal, n);
-    const bool deep = -height > DEEP_PART * s.radius && front < THIN_PART * -height;
-    // no way is shorter than that out of the triangle alone; its face has one, and so has a feature that pushes
-    const real shortest = -pair.unit * d.distance;
-    const auto bound_by = [&](real upper) {
-        if (s.bounds && shortest > 0) s.bounds->take(shortest, minimum(upper, -height));
-    };
-    if (facing < BACKWARDS && deep && !facet && !s.surface.is_field) return bound_by(-height);
-    vec3 outwards;
-    const auto push_along = [&](const ConvexDistance& way) {
-        return push_of(s.surface, t, triangle, s.origin, pair.unit * way.point, way.normal, outwards);
-    };
-    int push = push_along(d);
-    // a convex edge or vertex in a face of the body, which may be far larger, has that face's normal
-    const bool stands_on_body = !facet && push != PUSH_FACE;
-    if (facing > FACE_COSINE && !stands_on_body && (push_along_face(0) || facet)) return bound_by(-height);
-    const auto push_along_way = [&] {
-        return write_triangle_manifold(s, pair, number, d.normal, d.distance, write) > 0;
-    };
-    if (facing > FACE_COSINE && push == PUSH_NOT && push_along_way()) return bound_by(-height);
-    if (push == PUSH_NOT && !facet && d.distance < -pair.b.radius) {
-        const ConvexDistance turned = turned_outwards(pair, outwards, d);
-        const real deepest = TURNED_DEPTH * d.distance;
-        if (turned.distance > deepest) push = push_along(turned), d = turned;
-        if (push == PUSH_NOT && inside >= 0 && height > pair.unit * deepest) push = PUSH_FACE;
-    }
-    bound_by(push == PUSH_ALONG ? -pair.unit * d.distance : -height);
-    if (push == PUSH_ALONG) {
-        if (!push_along_way())
-            write(triangle_contact(number, 1022), transform_point(s.frame, pair.unit * d.point),
-                  rotate(s.frame.q, d.normal), pair.unit * d.distance);
-    } else if (push == PUSH_FACE && (facing > FACE_COSINE || d.distance < 0)) {
-        push_along_face(facet ? real(0) : WEDGE_TOLERANCE * s.radius);
-    }
+    body.push_by_shortest_way();
 }
 
 // Contacts of a convex body with a surface, into a reduction; the surface counts as the first body.

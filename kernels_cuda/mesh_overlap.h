@@ -33,7 +33,7 @@ struct OverlapSide {
     // Calls visit(t) for every triangle whose box meets lower .. upper of the frame, whatever the tree's leaves hold.
     template <class Visit>
     SIM_FUNCTION void visit(vec3 lower, vec3 upper, Visit visit) const {
-        const MeshBox box = own_box(lower, upper);
+        const MeshBox box = box_in_mesh(lower, upper);
         visit_leaves(
             mesh, [&](int node) { return overlaps(box, *mesh.model, node); },
             [&](int t) {
@@ -42,7 +42,8 @@ struct OverlapSide {
             });
     }
 
-    SIM_FUNCTION MeshBox own_box(vec3 lower, vec3 upper) const {
+    // A box of the frame in the mesh's own unscaled frame.
+    SIM_FUNCTION MeshBox box_in_mesh(vec3 lower, vec3 upper) const {
         const vec3 middle = transpose_multiply(turn, real(0.5) * (lower + upper)), half = real(0.5) * (upper - lower);
         const mat33 size = absolute(turn);
         const vec3 around = transpose_multiply(size, half) + real(8) * REAL_EPSILON * absolute(middle);

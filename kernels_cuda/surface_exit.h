@@ -43,8 +43,7 @@ constexpr real TOUCH_PART = 4 * GJK_TOLERANCE;
 // round-off makes of one, so that which ways were measured before changes nothing.
 constexpr real LONGER_PART = real(1e-3);
 
-// Triangles that a lane keeps, whose ways out are looked for before all are asked again, as they are after each longer
-// way.
+// Triangles that a lane keeps, whose ways out are looked for before all are asked again.
 constexpr int EXIT_BATCH = 32;
 
 // About the body's origin, in the surface's axes.
@@ -414,10 +413,18 @@ struct CutTriangle {
     }
 };
 
-// The first of them that a lane has found.
+template <class Team>
+SIM_INLINE CutTriangle first_of(Team& team, const CutTriangle& c) {
+    return team.best(c, [](const CutTriangle& a, const CutTriangle& b) { return a.is_before(b); });
+}
+
+// The first of them that a lane has found, in order.
 struct ExitBatch {
     CutTriangle cut[EXIT_BATCH];
     int count, next;
+    bool is_cut;  // the next one, as far as is known
+
+    SIM_INLINE void clear() { count = next = 0, is_cut = false; }
 
     SIM_FUNCTION void take(const CutTriangle& c) {
         if (count == EXIT_BATCH && !c.is_before(cut[EXIT_BATCH - 1])) return;
@@ -427,6 +434,8 @@ struct ExitBatch {
     }
 
     SIM_INLINE CutTriangle first() const { return next < count ? cut[next] : CutTriangle{0, -1}; }
+
+    SIM_INLINE void pop() { ++next, is_cut = false; }
 
     // Behind it there may be more.
     SIM_INLINE CutTriangle end() const { return count == EXIT_BATCH ? cut[EXIT_BATCH - 1] : CutTriangle{0, -1}; }
@@ -442,59 +451,77 @@ SIM_FUNCTION bool is_left(const BodyOverSurface& s, const SurfaceExit& way, cons
 
 constexpr SurfaceExit NO_EXIT = {-REAL_MAX, {0, 0, 0}, {0, 0, 0}, -1};
 
+// The triangles that a body cuts or touches and that may need a longer way out than the `longest` so far, one after the
+// other in an order of their own: neither the tree that finds them nor the number of lanes has a say.
+struct ExitQueue {
+    const BodyOverSurface& s;
+    BodyBox body;
+    OwnBox own;
+    SurfaceExit longest;
+    ExitBatch batch;        // of this lane
+    CutTriangle done, end;  // the last one of the batches before, and of these
+
+    SIM_INLINE bool may_be_longer(const CutTriangle& c, const Triangle& triangle) const {
+        return c.depth > longest.depth && !is_left(s, longest, triangle);
+    }
+
+    SIM_FUNCTION void find(int t, real touch) {
+        const Triangle triangle = load_triangle(s.surface, t, s.origin);
+        const vec3 n = triangle.normal;
+        if (is_zero(n) || body.gap(triangle, s.surface.is_field) > touch) return;
+        if (!s.surface.is_field && is_beside(s, own, triangle, touch + apart_slack(s, triangle))) return;
+        const CutTriangle cut = {dot(n, triangle.corner[0] - body_support(s, -n)), t};
+        if (cut.depth > -touch && done.is_before(cut) && may_be_longer(cut, triangle)) batch.take(cut);
+    }
+
+    // Of those behind `done` each lane finds the first.
+    template <class Team>
+    SIM_FUNCTION void fill(Team& team) {
+        const real touch = 2 * TOUCH_PART * s.radius;
+        const MeshBox box = body.with(s, touch);
+        batch.clear();
+        share_triangles(team, s.surface, [&] { return box; }, [&](int t) {
+            if (t >= 0) find(t, touch);
+        });
+        end = first_of(team, batch.end());
+    }
+
+    // Goes to the lane's next triangle that is cut and may have a longer way.
+    SIM_FUNCTION void go_on() {
+        for (; batch.next < batch.count; batch.pop()) {
+            const CutTriangle next = batch.first();
+            const Triangle triangle = load_triangle(s.surface, next.triangle, s.origin);
+            if (!may_be_longer(next, triangle)) continue;
+            batch.is_cut = batch.is_cut || cuts(s, triangle);
+            if (batch.is_cut) return;
+        }
+    }
+
+    // The next triangle; -1: there is none.
+    template <class Team>
+    SIM_FUNCTION int take(Team& team) {
+        for (;; done = end, fill(team)) {
+            go_on();
+            const CutTriangle first = first_of(team, batch.first());
+            if (first.triangle >= 0 && !end.is_before(first)) {
+                if (batch.first().triangle == first.triangle) batch.pop();
+                return first.triangle;
+            }
+            if (end.triangle < 0) return -1;
+        }
+    }
+};
+
 // The longest of the shortest ways out for the triangles that the body cuts or touches, and of one that is `known`.
-// They are taken in an order of their own, and each is asked whether the longest way before it leaves it behind: so
-// neither the tree that finds them nor the number of lanes has a say.
 template <class Team>
 SIM_STAGE SurfaceExit exit_of_body(Team& team, const BodyOverSurface& s, const SurfaceExit& known = NO_EXIT) {
-    const BodyBox body = box_of_body(s);
-    const OwnBox own = own_box(s.body);
-    const real touch = 2 * TOUCH_PART * s.radius;
-    const MeshBox box = body.with(s, touch);
-    const auto before = [](const CutTriangle& a, const CutTriangle& b) { return a.is_before(b); };
-    SurfaceExit longest = known;
-    ExitBatch batch;
-    CutTriangle done = {REAL_INFINITY, 0}, end;  // of the last one taken, and how far the batches go
-    const auto may_be_longer = [&](const CutTriangle& c, const Triangle& triangle) {
-        return c.depth > longest.depth && !is_left(s, longest, triangle);
-    };
-    // goes to the lane's next triangle that is cut and may have a longer way
-    const auto go_on = [&] {
-        for (; batch.next < batch.count; ++batch.next) {
-            const Triangle triangle = load_triangle(s.surface, batch.first().triangle, s.origin);
-            if (may_be_longer(batch.first(), triangle) && cuts(s, triangle)) return;
-        }
-    };
-    do {
-        batch.count = batch.next = 0;
-        share_triangles(
-            team, s.surface, [&] { return box; },
-            [&](int t) {
-                if (t < 0) return;
-                const Triangle triangle = load_triangle(s.surface, t, s.origin);
-                const vec3 n = triangle.normal;
-                if (is_zero(n) || body.gap(triangle, s.surface.is_field) > touch) return;
-                if (!s.surface.is_field && is_beside(s, own, triangle, touch + apart_slack(s, triangle))) return;
-                const CutTriangle cut = {dot(n, triangle.corner[0] - body_support(s, -n)), t};
-                if (cut.depth > -touch && done.is_before(cut) && may_be_longer(cut, triangle)) batch.take(cut);
-            });
-        end = team.best(batch.end(), before);
-        bool goes_on = true;
-        while (goes_on) {
-            go_on();
-            const CutTriangle first = team.best(batch.first(), before);
-            goes_on = first.triangle >= 0 && !end.is_before(first);
-            if (!goes_on) break;
-            done = first;
-            batch.next += batch.first().triangle == first.triangle;
-            const SurfaceExit exit = least_exit_of(team, s, body, first.triangle);
-            if (!(exit.depth > longest.depth)) continue;
-            longest = exit;
-            break;
-        }
-        if (!goes_on && end.triangle >= 0) done = end;
-        if (!goes_on && end.triangle < 0) return longest;
-    } while (true);
+    ExitQueue queue = {s, box_of_body(s), own_box(s.body), known, {}, {REAL_INFINITY, 0}, {}};
+    queue.fill(team);
+    for (int t = queue.take(team); t >= 0; t = queue.take(team)) {
+        const SurfaceExit exit = least_exit_of(team, s, queue.body, t);
+        if (exit.depth > queue.longest.depth) queue.longest = exit;
+    }
+    return queue.longest;
 }
 
 // Depths are the same within this part of the radius of the body or the surface, whichever is smaller.
