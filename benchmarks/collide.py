@@ -1,8 +1,10 @@
-"""Collision alone: a pile of 10,000 boxes in one world, and thousands of humanoids beside MuJoCo Warp's collisions.
+"""Collision alone: a pile of 10,000 boxes in one world, thousands of humanoids beside MuJoCo Warp's collisions, and
+quadrupeds on hills.
 
-    python -m benchmarks.collide --device cuda:0                              # both
+    python -m benchmarks.collide --device cuda:0                              # the first two
     python -m benchmarks.collide --scenes pile --boxes 1000 10000 100000      # time against number
     python -m benchmarks.collide --scenes humanoid --humanoid humanoid.xml    # MuJoCo Warp where it is installed
+    python -m benchmarks.collide --scenes terrain --cells 0.05 0.01 --worlds 4096
 
 Both engines get the same states: of MuJoCo's C library after a second of random controls. Times are of captured graphs
 on a GPU, wall times on the CPU; medians and 95th percentiles of the rounds; JSON with --out. The pile is a lattice
@@ -22,6 +24,7 @@ from pathlib import Path
 import numpy as np
 
 import simengine as sim
+from benchmarks.scenes import ASSETS
 from simengine.collision.pipeline import simple_launch
 
 HALF, SPACING = 0.1, 0.235  # m, of a box and of the lattice
@@ -171,23 +174,72 @@ def mujoco_warp_row(options, worlds: int, qpos: np.ndarray) -> dict:
     return row_of("humanoids", "MuJoCo Warp", worlds, samples, mean, memory)
 
 
+def hills(cell: float, noise: float = 0.002) -> np.ndarray:
+    """Heights (m) of 4 x 4 m in cells of ``cell``: smooth hills of 5 cm and some roughness."""
+    x = np.linspace(-2, 2, round(4 / cell) + 1)
+    smooth = 0.05 * np.sin(5 * x)[:, None] * np.sin(4 * x)
+    return smooth + noise * np.random.default_rng(0).random((len(x), len(x)))
+
+
+def add_terrain(builder: sim.ModelBuilder, heights: np.ndarray, kind: str) -> None:
+    """The same surface as a height field or as a mesh that is open below."""
+    if kind == "height field":
+        builder.add_shape_heightfield(-1, heights, 2.0, 2.0)
+        return
+    rows, columns = heights.shape
+    y, x = np.meshgrid(np.linspace(-2, 2, rows), np.linspace(-2, 2, columns), indexing="ij")
+    first = (np.arange(rows - 1)[:, None] * columns + np.arange(columns - 1)).ravel()
+    a, b, c, d = first, first + 1, first + columns + 1, first + columns
+    faces = np.concatenate([np.stack(three, 1) for three in ((a, b, c), (a, c, d))])
+    builder.add_shape_mesh(-1, (np.stack([x, y, heights], -1).reshape(-1, 3), faces))
+
+
+def measure_terrain(options) -> list[dict]:
+    """Quadrupeds that have fallen onto hills and hold a pose, each from another place."""
+    rows = []
+    for worlds, cell, kind in itertools.product(options.worlds, options.cells, ("height field", "mesh")):
+        before = used_memory(sim.get_device(options.device))
+        robot, builder = sim.ModelBuilder(), sim.ModelBuilder()
+        place = sim.transform((0, 0, 0.5))
+        robot.add_urdf(ASSETS / "quadruped.urdf", floating=True, xform=place, drive_frequency=5.0)
+        builder.replicate(robot, worlds)
+        add_terrain(builder, hills(cell), kind)
+        model = builder.finalize(device=options.device, precision=options.precision)
+        solver = sim.solvers.Featherstone(model)
+        state, other, control, contacts = model.state(), model.state(), model.control(), model.contacts()
+        start = sim.to_numpy(state.joint_q).reshape(worlds, -1).copy()
+        start[:, :2] += np.random.default_rng(1).uniform(-1, 1, (worlds, 2))
+        state.joint_q = model.device.asarray(start.ravel().astype(options.precision))
+        for _ in range(100):
+            solver.step(state, other, control, None, dt=0.005)
+            state, other = other, state
+        samples = timed(model, lambda m=model, s=state, c=contacts: sim.collide(m, s, c), options.rounds)
+        what = f"quadrupeds, {kind}, cells of {100 * cell:g} cm"
+        mean = float(sim.to_numpy(contacts.count).mean())
+        rows.append(row_of(what, "simengine", worlds, samples, mean, used_memory(model.device) - before))
+    return rows
+
+
+SCENES = {"pile": measure_pile, "humanoid": measure_humanoid, "terrain": measure_terrain}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default=sim.devices()[-1].name)
     parser.add_argument("--precision", default="float32", choices=["float32", "float64"])
-    parser.add_argument("--scenes", nargs="+", default=["pile", "humanoid"], choices=["pile", "humanoid"])
+    parser.add_argument("--scenes", nargs="+", default=["pile", "humanoid"], choices=list(SCENES))
     parser.add_argument("--boxes", nargs="+", type=float, default=[10_000])
     parser.add_argument("--broad-phase", nargs="+", default=["auto"], choices=["auto", "bvh", "dense", "pairs"])
     parser.add_argument("--lanes", nargs="+", type=int, default=[0], choices=[0, 1, 4, 8, 16, 32], help="0: by itself")
     parser.add_argument("--worlds", nargs="+", type=int, default=[8192])
+    parser.add_argument("--cells", nargs="+", type=float, default=[0.05, 0.01], help="m, of the terrain")
     parser.add_argument("--humanoid", type=Path, default=Path("../shared/peers/scenes/mjw_humanoid.xml"))
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--out", type=Path, help="a file for the rows as JSON")
     options = parser.parse_args()
     print("| what | engine | worlds | ms | p95 ms | ns a world | contacts a world | MB |")
     print("|---|---|---|---|---|---|---|---|")
-    rows = measure_pile(options) if "pile" in options.scenes else []
-    rows += measure_humanoid(options) if "humanoid" in options.scenes else []
+    rows = [row for scene in options.scenes for row in SCENES[scene](options)]
     if options.out:
         found = {"options": {k: str(v) for k, v in vars(options).items()}, "rows": rows}
         options.out.write_text(json.dumps(found, indent=1))

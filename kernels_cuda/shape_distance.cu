@@ -95,7 +95,8 @@ SIM_FUNCTION void distance_to_surface(const BodyOverSurface& s, ShapeDistance& b
         const int first = m.mesh_triangle_start[s.surface.mesh];
         const int count = m.mesh_triangle_start[s.surface.mesh + 1] - first;
         nearest_triangle(s, first + count / 4, best);
-        const MeshBox under = unscaled_box(s.surface, s.origin, s.origin);
+        MeshBox under = unscaled_box(s.surface, s.origin, s.origin);
+        under.lower.z = -REAL_MAX;
         int near = -1;
         visit_triangles(s.surface, [&] { return under; }, [&](int t) { near = t; });
         if (near >= 0) nearest_triangle(s, near, best);

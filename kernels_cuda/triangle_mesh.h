@@ -133,7 +133,8 @@ SIM_FUNCTION void visit_leaves(const MeshShape& s, Wanted wanted, Visit visit) {
 }
 
 // Calls visit(t) for every triangle whose box may meet `box()`, which is asked again at each node and may shrink. In
-// the order of the leaves of the mesh's tree; of a height field by cells.
+// the order of the leaves of the mesh's tree; of a height field by cells, with those above the box, as it is solid
+// below.
 template <class Box, class Visit>
 SIM_FUNCTION void visit_triangles(const MeshShape& s, Box box, Visit visit) {
     const ModelView& m = *s.model;
@@ -146,12 +147,19 @@ SIM_FUNCTION void visit_triangles(const MeshShape& s, Box box, Visit visit) {
     const MeshBox near = box();
     cell_range(near.lower.y, near.upper.y, start.y, end.y, rows, row, last_row);
     cell_range(near.lower.x, near.upper.x, start.x, end.x, columns, column0, last_column);
-    for (; row <= last_row; ++row)
-        for (int column = column0; column <= last_column; ++column) {
+    if (column0 > last_column) return;
+    for (; row <= last_row; ++row) {
+        const real* lower = &m.mesh_point[3 * (points + row * columns) + 2];  // z of this row's first vertex
+        const real* upper = lower + 3 * columns;
+        real left = maximum(lower[3 * column0], upper[3 * column0]), right;
+        for (int column = column0; column <= last_column; ++column, left = right) {
+            right = maximum(lower[3 * (column + 1)], upper[3 * (column + 1)]);
+            if (maximum(left, right) < near.lower.z) continue;
             const int cell = row * (columns - 1) + column;
             visit(first + cell);
             visit(first + (rows - 1) * (columns - 1) + cell);
         }
+    }
 }
 
 // The same by the lanes of a team, each its share: visit(t), of which -1 is no triangle, is called by all of them

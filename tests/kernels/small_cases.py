@@ -101,6 +101,26 @@ def collision(device, precision: str, broad_phase: str) -> list:
     return [*found, contacts.count, contacts.distance, contacts.time]
 
 
+def shared(device, precision: str) -> list:
+    """Bodies sunk into surfaces of many triangles, whose pairs the lanes of a world share."""
+    builder, robot = sim.ModelBuilder(), sim.ModelBuilder()
+    for k in range(6):
+        body = robot.add_body(xform=sim.transform((0.3 * (k % 3), 0.3 * (k // 3), 0.48 - 0.02 * k)))
+        if k % 2:
+            robot.add_shape_box(body, 0.25, 0.2, 0.1)
+        else:
+            robot.add_shape_cone(body, 0.2, 0.2)
+    builder.replicate(robot, 2)
+    vertices, faces = sphere_mesh(16)
+    builder.add_shape_mesh(-1, (0.5 * vertices, faces))
+    height = 0.02 * np.random.default_rng(3).random((40, 40))
+    builder.add_shape_heightfield(-1, height, 1.0, 1.0, xform=sim.transform((0, 0, 0.3)))
+    model = builder.finalize(device=device, precision=precision)
+    state, contacts = model.state(), model.contacts()
+    sim.collide(model, state, contacts)
+    return [contacts.count, contacts.distance, contacts.normal]
+
+
 def steps(device, precision: str, lanes: int) -> list:
     model, _, contacts = scene(device, None, precision)
     solver = sim.solvers.Featherstone(model, lanes=lanes)
@@ -149,6 +169,7 @@ def cases(device, lanes: int) -> dict[str, Callable[[], list]]:
     for precision in ("float32", "float64"):
         for broad_phase in ("pairs", "bvh", "dense"):
             named[f"collision {precision} {broad_phase}"] = partial(collision, device, precision, broad_phase)
+        named[f"shared {precision}"] = partial(shared, device, precision)
         named[f"steps {precision}"] = partial(steps, device, precision, lanes)
         named[f"primitives {precision}"] = partial(primitives, device, precision, lanes)
     return named
