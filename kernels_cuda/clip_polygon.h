@@ -13,7 +13,17 @@ struct ClippedPolygon {
     unsigned char line[CLIPPED_CORNERS];
     int count;
 
-    SIM_INLINE int number(int i) const { return line[i == 0 ? count - 1 : i - 1] * CLIPPED_CORNERS + line[i]; }
+    SIM_INLINE int line_before(int i) const { return line[i == 0 ? count - 1 : i - 1]; }
+
+    SIM_INLINE int number(int i) const { return line_before(i) * CLIPPED_CORNERS + line[i]; }
+
+    // The corner of the other polygon, of `sides` sides, at which two of these meet in corner i; -1: they do not.
+    SIM_INLINE int corner_of_sides(int i, int sides) const {
+        const int one = line_before(i) - POLYGON_CORNERS, other = line[i] - POLYGON_CORNERS;
+        if (one < 0 || other < 0) return -1;
+        if (other == (one + 1 == sides ? 0 : one + 1)) return other;
+        return one == (other + 1 == sides ? 0 : other + 1) ? one : -1;
+    }
 
     SIM_INLINE void take(vec3 p, int along) {
         if (count == CLIPPED_CORNERS) return;

@@ -26,6 +26,9 @@ constexpr real MANIFOLD_TOLERANCE = real(3e-4);
 constexpr real SETTLED_COSINE = real(0.999);
 constexpr real SETTLED_LOSS = real(1e-5);
 
+// A face that leans no further than this from another (cosine) has points right over the other's corners.
+constexpr real LEVEL_COSINE = real(0.1);
+
 // Features of contacts at the nearest points alone.
 constexpr int NEAREST_POINTS = 1 << 30;
 
@@ -64,9 +67,15 @@ SIM_FUNCTION void face_manifold(const FeaturePolygon& face, const FeaturePolygon
                                 real reach, ConvexManifold& out) {
     const real slack = real(0.5) * out.merged;
     const ClippedPolygon clipped = clip_polygon(other, face, second ? -n : n, slack);
-    const real along = dot(face.normal, n);
+    const real along = dot(face.normal, n), across = other.count > 2 ? dot(other.normal, n) : real(0);
+    const bool level = absolute(across) > LEVEL_COSINE;
     for (int i = 0; i < clipped.count; ++i) {
-        const vec3 p = clipped.corner[i];
+        vec3 p = clipped.corner[i];
+        const int corner = clipped.corner_of_sides(i, face.count);
+        if (corner >= 0 && level) {  // the face's own, and not `slack` beside it
+            const real off = dot(other.normal, p - face.corner[corner]);
+            p = multiply_add(divide(off, across), n, face.corner[corner]);
+        }
         // n . (p1 - p0), one of which is p and the other lies on the face's plane, on the line through p along n
         const real height = divide(dot(face.normal, p - face.corner[0]), along);
         const real distance = second ? -height : height;

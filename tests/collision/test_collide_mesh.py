@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -334,3 +336,47 @@ def test_a_mesh_on_a_box_is_as_deep_as_it_is_however_large_the_box(half, turned)
             assert n > 0
             assert -1e-6 < contacts.distance[:n].min() + depth < shallower, (i, depth)
             assert np.abs(np.abs(contacts.normal[:n, 2]) - 1).max() < 1e-6, (i, depth)
+
+
+def cuboid(hx: float, hy: float, hz: float) -> Mesh:
+    """The mesh of a box: two triangles a face."""
+    return convex_hull(np.array(list(itertools.product((-hx, hx), (-hy, hy), (-hz, hz)))))
+
+
+GROUNDS = {
+    "box": ("box", (1.0, 1.0, 0.1)),
+    "hull": ("convex_hull", (cuboid(1.0, 1.0, 0.1).vertices,)),
+    "mesh": ("mesh", (cuboid(1.0, 1.0, 0.1),)),
+}
+CUBES = {
+    "box": ("box", (0.1, 0.1, 0.1)),
+    "hull": ("convex_hull", (cuboid(0.1, 0.1, 0.1).vertices,)),
+    "mesh": ("mesh", (cuboid(0.1, 0.1, 0.1),)),
+}
+
+
+@pytest.mark.parametrize("ground_last", [False, True])
+@pytest.mark.parametrize("cube", CUBES)
+@pytest.mark.parametrize("ground", GROUNDS)
+def test_a_cube_on_a_larger_one_touches_with_its_four_corners(ground, cube, ground_last, precision):
+    """Whatever they are made of and whichever comes first: the corners themselves, none of them twice."""
+    builder = sim.ModelBuilder()
+
+    def add(shapes, name, body, z):
+        method, arguments = shapes[name]
+        getattr(builder, f"add_shape_{method}")(body, *arguments, xform=sim.transform((0, 0, z)))
+
+    if not ground_last:
+        add(GROUNDS, ground, -1, -0.1)
+    body = builder.add_body(xform=sim.transform((0.013, 0.02, 0.1 - 1e-3)))
+    add(CUBES, cube, body, 0)
+    if ground_last:
+        add(GROUNDS, ground, -1, -0.1)
+    model = builder.finalize(device="cpu", precision=precision)
+    contacts = contacts_of(model, model.state())
+    count = contacts.count[0]
+    on_cube = contacts.point0 if model.shape_body[contacts.shape0[0]] == body else contacts.point1
+    tolerance = {"float32": 1e-7, "float64": 1e-15}[precision]
+    assert count == 4 and len({tuple(np.sign(p[:2])) for p in on_cube[:count]}) == 4
+    np.testing.assert_allclose(np.abs(on_cube[:count, :2]), 0.1, atol=tolerance)
+    np.testing.assert_allclose(contacts.distance[:count], -1e-3, atol=tolerance)
