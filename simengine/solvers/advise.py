@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from simengine.containers import to_numpy
 from simengine.dynamics import eval_bias_force, eval_inverse_dynamics
-from simengine.enums import BodyFlag, Integrator, JointType, ShapeFlag
+from simengine.enums import BodyFlag, CombineMode, Integrator, JointType, ShapeFlag
 from simengine.errors import shortened
+from simengine.solvers.rebound import least_ratio, rebound
 
 MASS_RATIO = 1e4
 """Ratio of the masses of neighbours in a chain above which float32 loses the lighter one's inertia in the sum."""
 
 MASS_SHARE = 1e-4
 """Share of its tree's mass below which what a body shows a contact is too little to carry the tree."""
+
+
+MOST_SURFACES = 100
+"""Shapes of a world, one or two of each material and those least damped, that are looked at in pairs."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,8 @@ def advise(solver, dt: float) -> list[Advice]:
         if masses:
             found += _explicit_springs(world, masses[number], dt)
         found += _short_time_constants(world, dt)
+        found += _gaining_contacts(world, dt)
+        found += _gaining_limits(world, dt)
         found += _mass_ratios(world)
         found += _massless_bodies(world)
     return found
@@ -79,7 +88,7 @@ class _World:
     """
 
     def __init__(self, model, world: int):
-        self.model = model
+        self.model, self.number = model, world
         self.range = {}
         for kind in ("body", "joint", "dof", "shape"):
             first, end = (int(v) for v in to_numpy(getattr(model, f"world_{kind}_start"))[world : world + 2])
@@ -169,6 +178,105 @@ def _rest_depth(world: _World, shape: int, dt: float) -> float:
     ratio = world.rows("shape_reference", "shape")[shape, 1]
     impedance = min(world.rows("shape_impedance", "shape")[shape, 1], 0.9999)
     return float(world.gravity * (1 - impedance) * np.square(np.minimum(2 * dt * ratio, 1e100)))
+
+
+def _gaining_contacts(world: _World, dt: float) -> list[Advice]:
+    """Contacts so little damped for the step that a body can leave one faster than it came."""
+    contacts = [c for c in (*_contacts_of_materials(world), *_contact_pairs(world)) if c[3] < 1]
+    references = np.array([c[2:] for c in contacts]).reshape(-1, 2)
+
+    def names(worst: int) -> str:
+        first, second = contacts[worst][:2]
+        return f"shapes {world.model.shape_label[first]!r} and {world.model.shape_label[second]!r}"
+
+    return _gaining(references, dt, "contact", names, "pairs of materials")
+
+
+def _gaining_limits(world: _World, dt: float) -> list[Advice]:
+    """The same of joints at their limits."""
+    limited = np.isfinite(world.rows("joint_limit_lower", "dof")) | np.isfinite(world.rows("joint_limit_upper", "dof"))
+    references = world.rows("joint_limit_reference", "dof")
+    low = np.flatnonzero(limited & (world.rows("joint_limit_ke", "dof") == 0) & (references[:, 1] < 1))
+    return _gaining(
+        references[low], dt, "limit", lambda worst: world.joint_of_dof(int(low[worst])), "degrees of freedom"
+    )
+
+
+def _gaining(references: np.ndarray, dt: float, what: str, names, kind: str) -> list[Advice]:
+    """Of rows with these (time constant, damping ratio), those that gain speed; the worst stands for all."""
+    if not len(references):
+        return []
+    distinct, number = np.unique(references, axis=0, return_inverse=True)
+    speeds = rebound(*distinct.T, dt)[number.reshape(-1)]
+    gaining = np.count_nonzero(speeds > 1)
+    if not gaining:
+        return []
+    worst = int(speeds.argmax())
+    constant, ratio = (float(v) for v in references[worst])
+    more = f" and {gaining - 1} more {kind}" if gaining > 1 else ""
+    problem = (
+        f"the damping ratio of the {what} is too low for dt {dt:.4g} s, so what meets it leaves it up to "
+        f"{speeds[worst]:.3g} times as fast; raise the damping ratio, or shorten dt"
+    )
+    return [Advice(names(worst) + more, problem, ratio, least_ratio(constant, dt))]
+
+
+class _Surface(NamedTuple):
+    """A shape and what of its material decides how it throws back. ``moves``: whether contacts move it."""
+
+    shape: int
+    body: int
+    moves: bool
+    reference: np.ndarray
+    stiffness: float
+    combine: int
+    priority: int
+
+
+def _contacts_of_materials(world: _World):
+    """(shape, shape, time constant, damping ratio) of the materials in the world that may meet, as contact.h mixes
+    them, in the impedance form: one of each two."""
+    for one, other in itertools.combinations(_surfaces(world), 2):
+        if one.body == other.body or not (one.moves or other.moves):
+            continue
+        pair = (one, other)
+        if max(one.combine, other.combine) == CombineMode.MJCF and one.priority != other.priority:
+            pair = (max(pair, key=lambda surface: surface.priority),)
+        if not any(surface.stiffness for surface in pair):
+            constant, ratio = np.mean([surface.reference for surface in pair], axis=0)
+            yield one.shape, other.shape, constant, ratio
+
+
+def _surfaces(world: _World) -> list[_Surface]:
+    """Of each material two shapes that collide, on two bodies, rather such that move; those of all worlds count too."""
+    model, own = world.model, world.range["shape"]
+    shapes = np.r_[own, int(to_numpy(model.world_shape_start)[-1]) : model.shape_count]
+    flags, body, *material = (
+        to_numpy(getattr(model, f"shape_{name}"))[shapes]
+        for name in ("flags", "body", "reference", "stiffness", "combine", "priority")
+    )
+    moves = body >= 0
+    moves[moves] = ~world.kinematic[body[moves] - world.range["body"].start]
+    collides = np.flatnonzero((flags & ShapeFlag.COLLIDES) != 0)
+    table = np.column_stack([*material, ~moves, body]).astype(float)[collides]
+    rows, first = np.unique(table, axis=0, return_index=True)  # ascending: of a material what moves comes first
+    of_material: dict[bytes, list[_Surface]] = {}
+    for row, i in zip(rows, collides[first], strict=True):
+        surface = _Surface(int(shapes[i]), int(body[i]), bool(moves[i]), *(values[i] for values in material))
+        of_material.setdefault(row[:-2].tobytes(), []).append(surface)
+    chosen = [surface for same in of_material.values() for surface in same[:2]]
+    return sorted(chosen, key=lambda surface: surface.reference[1])[:MOST_SURFACES]
+
+
+def _contact_pairs(world: _World):
+    """The same of the contact pairs that have a reference of their own."""
+    model = world.model
+    start, end = to_numpy(model.world_contact_pair_start)[world.number : world.number + 2]
+    names = ("shape0", "shape1", "reference")
+    rows = (to_numpy(getattr(model, f"contact_pair_{name}"))[start:end] for name in names)
+    for shape0, shape1, (constant, ratio) in zip(*rows, strict=True):
+        if constant > 0:
+            yield int(shape0), int(shape1), constant, ratio
 
 
 def _moving_pairs(world: _World):

@@ -90,6 +90,103 @@ def test_time_constant_of_a_limit():
         assert -0.02 - run.q[0] == pytest.approx(G * (1 - d) * (acts * ratio) ** 2, rel=1e-3)
 
 
+def low_damping(builder, dt):
+    """The warnings of a damping ratio."""
+    model = builder.finalize(device="cpu", precision="float64")
+    return [a for a in sim.solvers.Featherstone(model).advise(dt) if "damping ratio" in a.problem]
+
+
+def dropped_balls(ratio, dt, in_pair=False):
+    """Balls that fall 1 m and by up to a step's way more, in 32 worlds. ``in_pair``: the ratio is that of a contact
+    pair, else of the material of balls and ground."""
+    impedance, scenes = (0.95, 0.95, 0.001, 0.5, 2), []
+    for phase in np.arange(32) / 32:
+        scene = sim.ModelBuilder(gravity=-G)
+        if not in_pair:
+            scene.default_material = sim.Material(damping_ratio=ratio, impedance=impedance)
+        drop = 1 + phase * dt * np.sqrt(2 * G)
+        ball = scene.add_shape_sphere(scene.add_body(xform=sim.transform((0, 0, 0.1 + drop))), 0.1, label="ball")
+        ground = scene.add_ground_plane(label="floor")
+        if in_pair:
+            scene.add_contact_pair(ball, ground, reference=(0.02, ratio), impedance=impedance)
+        scenes.append(scene)
+    return worlds(scenes)
+
+
+def dropped_slides(ratio, dt):
+    """The same with slides and their limits."""
+    scenes = []
+    for phase in np.arange(32) / 32:
+        scene = sim.ModelBuilder(gravity=-G)
+        body = scene.add_body(mass=2.0, inertia=(0.1,) * 3)
+        limit = dict(limit_lower=0.1, limit_reference=(0.02, ratio), limit_impedance=(0.95, 0.95))
+        height = 1.1 + phase * dt * np.sqrt(2 * G)
+        scene.add_joint_prismatic(-1, body, axis="Z", q=height, label="slide", **limit)
+        scenes.append(scene)
+    return worlds(scenes)
+
+
+def highest_rebound(builder, dt):
+    """How high a body comes after it was below 0.1 m, over how high it was before, both above 0.1 m; the most."""
+    run = Run(builder, dt)
+    drops, highest = run.poses[:, 2] - 0.1, np.full(32, -1.0)
+    for _ in range(int(1.2 / dt)):
+        run.step()
+        highest = np.where(run.velocities[:, 2] > 0, np.maximum(highest, run.poses[:, 2] - 0.1), highest)
+    return (highest / drops).max()
+
+
+@pytest.mark.filterwarnings("ignore:solvers.Featherstone")
+@pytest.mark.parametrize("dt", [0.0125, 1 / 240, 0.002, 0.001])
+@pytest.mark.parametrize("scene", [dropped_balls, dropped_slides])
+def test_damping_ratio_of_a_contact_or_limit(scene, dt):
+    """Below the ratio called safe, some of the bodies rise higher than they fell from; above it, none does."""
+    (found,) = low_damping(scene(0.005, dt), dt)
+    assert found.element == ("shapes 'ball' and 'floor'" if scene == dropped_balls else "joint 'slide'")
+    assert found.value == 0.005
+    assert low_damping(scene(0.97 * found.safe, dt), dt)
+    assert low_damping(scene(1.02 * found.safe, dt), dt) == []
+    assert highest_rebound(scene(0.9 * found.safe, dt), dt) > 1.02
+    assert highest_rebound(scene(1.02 * found.safe, dt), dt) < 1
+
+
+@pytest.mark.filterwarnings("ignore:solvers.Featherstone")
+def test_damping_ratio_of_a_contact_pair():
+    """A pair's own ratio acts, not that of the materials."""
+    dt = 1 / 240
+    (found,) = low_damping(dropped_balls(0.05, dt, in_pair=True), dt)
+    assert found.value == 0.05
+    assert found.safe == low_damping(dropped_balls(0.05, dt), dt)[0].safe
+    assert highest_rebound(dropped_balls(0.9 * found.safe, dt, in_pair=True), dt) > 1.02
+    assert highest_rebound(dropped_balls(1.02 * found.safe, dt, in_pair=True), dt) < 1
+
+
+def ball_on(ground, ball, shared=False):
+    """A ball above the ground, of these materials; ``shared``: of a ground that belongs to no world."""
+    scene, builder = sim.ModelBuilder(gravity=-G), sim.ModelBuilder(gravity=-G)
+    scene.add_shape_sphere(scene.add_body(xform=sim.transform((0, 0, 1.1))), 0.1, material=ball)
+    (builder if shared else scene).add_ground_plane(material=ground)
+    builder.add_builder(scene)
+    return builder
+
+
+def test_damping_ratio_of_two_materials():
+    """What acts is the mean of the two, or that of the higher priority; materials in N/m are damped by the step."""
+    dt, low, high = 1 / 240, sim.Material(damping_ratio=0.05), sim.Material(damping_ratio=0.15)
+    for shared in (False, True):
+        assert [a.value for a in low_damping(ball_on(low, high, shared), dt)] == pytest.approx([0.1])
+    assert low_damping(ball_on(low, sim.Material()), dt) == []
+    assert low_damping(ball_on(sim.Material(stiffness=1e6), low), dt) == []
+    first = sim.Material(damping_ratio=0.05, combine="mjcf", priority=1)
+    assert [a.value for a in low_damping(ball_on(first, sim.Material()), dt)] == [0.05]
+
+
+@pytest.mark.parametrize("dt", [1 / 30, 1 / 60, 0.01, 1 / 240, 0.002, 1e-3, 1e-4])
+def test_default_damping_is_enough_at_any_step(dt):
+    for builder in (dropped_slides(1, dt), ball_on(sim.Material(), sim.Material())):
+        assert low_damping(builder, dt) == []
+
+
 def test_nothing_is_advised_of_what_resolves():
     """Defaults at 1 ms, and stiff drives with the implicit integrator, draw no warning."""
     quiet = worlds([rod_on_hinge(target_ke=1e6, target_kd=1e3), ball_with_spring(1e6)])
