@@ -135,8 +135,10 @@ extern "C" __global__ void mesh_ray_all(int n, const unsigned char* nodes, const
 
 inline constexpr int POINT_BLOCK = 64;  // threads of a block on a GPU
 
-// What is asked for each point and where the answer goes; the distance is negative inside where a sign is asked for: 0
-// none, 1 by normals, 2 by winding.
+// How it is told whether a point is inside; as in SIGNS of simengine/collision/mesh.py. A solid is closed.
+enum Sign { SIGN_NONE, SIGN_NORMAL, SIGN_WINDING, SIGN_SOLID, SIGN_SOLID_INWARDS };
+
+// What is asked for each point and where the answer goes; the distance is negative inside where a sign is asked for.
 struct ClosestQuery {
     MeshTopology topology;
     MeshBoundary boundary;
@@ -150,6 +152,15 @@ struct ClosestQuery {
     real* uv;                  // (n, 2)
     real* closest;             // (n, 3)
     real* normal;              // (n, 3)
+
+    // Of a point whose closest one is q, on that part of the face.
+    SIM_INLINE bool is_inside(const BvhView& bvh, vec3 p, vec3 q, int on_face, int part) const {
+        if (sign == SIGN_NONE) return false;
+        if (sign == SIGN_WINDING) return absolute(winding(bvh, bvh.roots[0], vertices, boundary, p)) > real(0.5);
+        if (sign != SIGN_NORMAL && is_beyond(bvh.nodes[bvh.roots[0]], p)) return false;
+        const real side = dot(p - q, side_normal(vertices, topology, on_face, part));
+        return sign == SIGN_SOLID_INWARDS ? side > 0 : side < 0;
+    }
 
     SIM_INLINE void answer(const BvhView& bvh, int i, int place) const {
         const vec3 p = load_vec3(point + 3 * i);
@@ -165,12 +176,9 @@ struct ClosestQuery {
         const Triangle triangle(vertices, faces + 3 * found);
         const ClosestHit hit = triangle.prepared().closest(p);
         const vec3 q = triangle.at(hit.u, hit.v);
-        bool inside = false;
-        if (sign == 1) inside = dot(p - q, side_normal(vertices, topology, found, hit.part)) < real(0);
-        if (sign == 2) inside = absolute(winding(bvh, bvh.roots[0], vertices, boundary, p)) > real(0.5);
         const real size = length(p - q);
         face[i] = found;
-        distance[i] = inside ? -size : size;
+        distance[i] = is_inside(bvh, p, q, found, hit.part) ? -size : size;
         uv[2 * i] = hit.u;
         uv[2 * i + 1] = hit.v;
         store_vec3(closest + 3 * i, q);

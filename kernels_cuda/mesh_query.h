@@ -229,6 +229,18 @@ SIM_INLINE vec3 side_normal(const real* vertices, const MeshTopology& mesh, int 
     return sum;
 }
 
+// Is the point beyond the grid of the root, which holds the whole mesh? Of points so far away that they round to lie
+// behind the part of the mesh that is nearest, it tells that they are outside all the same.
+SIM_INLINE bool is_beyond(const BvhNode& root, vec3 point) {
+    bool beyond = false;
+    BVH_AXES
+    for (int a = 0; a < 3; ++a) {
+        const real along = point[a] - root.origin[a];
+        beyond = beyond || along < 0 || along > real(255) * bvh_step(root.exponent[a]);
+    }
+    return beyond;
+}
+
 // How often the surface winds round a point (Jacobson et al. 2013). Boundary edges are continued to infinity along
 // `away`, a direction u: the surface is then closed, and the signed number of its crossings by the ray from the point
 // along -u is its winding number exactly. What was added is taken off again: seen from the point it is, for each edge

@@ -17,6 +17,8 @@ from simengine.runtime import modes
 from simengine.surfaces import Edges, edges_of, heights, is_wound_inwards, welded
 
 SIGNS = {"none": 0, "normal": 1, "winding": 2}
+SOLID, SOLID_INWARDS = 3, 4
+"""As in mesh_query.cu; "normal" of a closed mesh is one of the latter two."""
 
 WARP, POINT_BLOCK = 32, 64
 """Lanes of a warp; threads of a block, as in mesh_query.cu: a small one makes room as soon as its queries are done."""
@@ -204,7 +206,10 @@ class Mesh:
         farthest = queries.numbers("max_distance", max_distance, self.dtype, self.device, count)
         out = self._outputs(count, distance=(), face=None, uv=(2,), closest=(3,), normal=(3,))
         farthest = farthest * self.dtype.type(self.scale)
-        arguments = {"faces": self.faces, "vertices": self._vertices, "sign": SIGNS[sign], "max_distance": farthest}
+        code = SIGNS[sign]
+        if sign == "normal" and self.is_closed:
+            code = SOLID_INWARDS if self._told_inwards else SOLID
+        arguments = {"faces": self.faces, "vertices": self._vertices, "sign": code, "max_distance": farthest}
         arguments |= self._topology if sign == "normal" else dict.fromkeys(("welded", "corner_start", "corner"))
         arguments |= self._boundary_arguments(sign == "winding")
         points = self._local(points)
@@ -213,9 +218,6 @@ class Mesh:
             self._closest_launch(count, arguments)()
         out["point"] = out.pop("closest")
         out["distance"] = out["distance"] / self.dtype.type(self.scale)
-        if sign == "normal" and self._told_inwards:
-            module = self.device.array_module
-            out["distance"] = module.where(out["face"] < 0, out["distance"], 0 - out["distance"])
         return ClosestPoints(**self._finished(out, dtype, "point"))
 
     def farthest_point(self, points):

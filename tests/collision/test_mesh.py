@@ -482,6 +482,29 @@ def test_a_mesh_far_from_the_origin_keeps_its_digits(precision):
     assert np.nanmax(np.abs(hit.point - 1e7 - near.ray_cast(points, -points).point)) < 1e-6
 
 
+@pytest.mark.parametrize("sign", ["normal", "winding"])
+@pytest.mark.parametrize("inwards", [False, True])
+@pytest.mark.filterwarnings("ignore:.*wound inwards")
+def test_points_far_away_are_outside(sign, inwards, precision, device):
+    """However a distance of 10 to 1e17 m rounds."""
+    faces = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
+    corners = device.asarray(np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1.0]]))
+    mesh = Mesh(corners, faces[:, ::-1] if inwards else faces, precision=precision)
+    way = np.random.default_rng(0).normal(size=(500, 3))
+    way /= np.linalg.norm(way, axis=1)[:, None]
+    for far in 10.0 ** np.arange(1, 18):
+        distance = sim.to_numpy(mesh.closest_point(device.asarray(far * way), sign=sign).distance)
+        assert np.allclose(distance, far, rtol=0.1, atol=1), far
+    assert sim.to_numpy(mesh.closest_point(device.asarray(np.full((1, 3), 0.2)), sign=sign).distance)[0] < 0
+
+
+def test_an_open_mesh_is_negative_behind_its_faces_by_normals():
+    """Wherever that is."""
+    sheet = Mesh(np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0.0]]), [[0, 1, 2]])
+    points = np.array([[0.2, 0.2, 3.0], [0.2, 0.2, -3.0]])
+    assert np.array_equal(sheet.closest_point(points, sign="normal").distance, [3, -3])
+
+
 @pytest.mark.parametrize("captured", [False, True])
 @pytest.mark.parametrize("action", ["refit", "rebuild"])
 def test_a_moved_mesh_is_met_where_it_is(action, captured, precision, device):
