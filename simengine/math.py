@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from simengine.errors import ModelError
+from simengine.values import written
 
 
 def transform(p=(0.0, 0.0, 0.0), q=(0.0, 0.0, 0.0, 1.0)) -> np.ndarray:
@@ -53,8 +54,8 @@ def quat_multiply(a, b) -> np.ndarray:
 def _vector(values, length: int, name: str) -> np.ndarray:
     try:
         vector = np.asarray(values, np.float64).reshape(-1)
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"needs numbers, got {values!r}", element=name) from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ModelError(f"needs numbers, got {written(values)}", element=name) from error
     if vector.shape != (length,) or (length > 1 and np.ndim(values) != 1):
         raise ModelError(f"needs {length} numbers, got shape {np.shape(values)}", element=name)
     if not np.all(np.isfinite(vector)):

@@ -19,7 +19,7 @@ def numbers(value, count: int, what: str, infinite: bool = False) -> tuple[float
     except (TypeError, ValueError):
         wanted = "a number" if count == 1 else f"{count} numbers"
         given = value[0] if count == 1 and isinstance(value, tuple) and len(value) == 1 else value
-        raise ModelError(f"is {given!r}; it must be {wanted}", element=what) from None
+        raise ModelError(f"is {written(given)}; it must be {wanted}", element=what) from None
     if len(result) != count:
         raise ModelError(f"has {len(result)} numbers; it must have {count}", element=what)
     if not all(math.isfinite(x) or (infinite and not math.isnan(x)) for x in result):
@@ -46,10 +46,24 @@ def each(value, count: int, what: str, infinite: bool = False) -> tuple[float, .
 
 
 def plain_float(value) -> float:
-    """``float(value)``, but TypeError for a text, even of digits, and for an array with axes, even of one number."""
+    """``float(value)``, but TypeError for a text, even of digits, and for an array with axes, even of one number, and
+    ValueError for what is beyond the range of floats."""
     if isinstance(value, str | bytes) or getattr(value, "ndim", 0):
         raise TypeError("a text or an array is no number")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError("it is beyond the range of floats") from None
+
+
+def written(value) -> str:
+    """``repr(value)`` for a message, but of a whole number beyond the range of floats, also among others, its length:
+    Python refuses to write long ones."""
+    if isinstance(value, tuple | list):
+        return f"({', '.join(map(written, value))})"
+    if is_whole(value) and abs(value) >= 2**1024:
+        return f"a whole number of {int(value).bit_length()} bits"
+    return repr(value)
 
 
 def flag(value, what: str) -> bool:
@@ -69,12 +83,12 @@ def whole(value, what: str, lowest: int = -(2**31), highest: int = 2**31 - 1) ->
     if not is_whole(value) or not lowest <= value <= highest:
         wide = (lowest, highest) == (-(2**31), 2**31 - 1)
         wanted = "of 32 bits" if wide else f"from {lowest} to {highest}"
-        raise ModelError(f"is {value!r}; it must be a whole number {wanted}", element=what)
+        raise ModelError(f"is {written(value)}; it must be a whole number {wanted}", element=what)
     return int(value)
 
 
 def mask(value, what: str) -> int:
     """32 bits as a whole number from 0 to 2^32 - 1, or as a signed one; ModelError naming ``what`` otherwise."""
     if isinstance(value, bool) or not hasattr(value, "__index__") or not -(2**31) <= int(value) < 2**32:
-        raise ModelError(f"is {value!r}; it must be a whole number of 32 bits", element=what)
+        raise ModelError(f"is {written(value)}; it must be a whole number of 32 bits", element=what)
     return int(value) % 2**32

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simengine import values
+import simengine as sim
+from simengine import checks, values
 from simengine.errors import ModelError
 
 
@@ -19,6 +20,34 @@ def test_a_number_becomes_a_float(given):
 def test_what_is_no_finite_number_is_refused_by_name(given):
     with pytest.raises(ModelError, match=r"size: is .*; it must be (a number|finite)"):
         values.number(given, "size")
+
+
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_numbers_beyond_the_range_of_floats_are_refused_by_name(digits):
+    """Python writes no more than 4300 digits."""
+    huge, bits = 10**digits, len(bin(10**digits)) - 2
+    for refused in (values.number, values.whole, values.mask):
+        for given in (huge, -huge):
+            with pytest.raises(ModelError, match=f"size: is a whole number of {bits} bits"):
+                refused(given, "size")
+    with pytest.raises(ModelError, match=rf"size: is \(a whole number of {bits} bits, 0\.0\); it must be 2 numbers"):
+        values.numbers((huge, 0.0), 2, "size")
+
+
+@pytest.mark.parametrize("use", [
+    lambda huge: sim.ModelBuilder().add_shape_sphere(-1, huge),
+    lambda huge: sim.Material(damping_ratio=huge),
+    lambda huge: sim.Material(impedance=(0.9, huge)),
+    lambda huge: sim.transform((huge, 0, 0)),
+    lambda huge: sim.quat_from_axis_angle((0, 0, 1), huge),
+    lambda huge: checks.checked_seconds("dt", huge),
+    lambda huge: sim.ModelBuilder().add_shape_heightfield(-1, [[huge, 0], [0, 0]], 1, 1),
+    lambda huge: sim.solvers.Featherstone(sim.ModelBuilder().finalize(device="cpu"), tolerance=huge),
+])  # fmt: skip
+def test_what_takes_numbers_refuses_those_beyond_the_range_of_floats(use):
+    for digits in (400, 5000):
+        with pytest.raises(ModelError):
+            use(10**digits)
 
 
 def test_bounds_of_a_number_are_said():

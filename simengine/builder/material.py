@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from simengine.enums import CombineMode
 from simengine.errors import ModelError
-from simengine.values import plain_float
+from simengine.values import plain_float, written
 
 DEFAULT_REFERENCE = (0.02, 1.0)
 DEFAULT_IMPEDANCE = (0.9, 0.95, 0.001, 0.5, 2.0)
@@ -87,7 +87,7 @@ class Material:
         try:
             number = plain_float(value)
         except (TypeError, ValueError):
-            raise ModelError(f"Material: {name} is {value!r}; it must be a number") from None
+            raise ModelError(f"Material: {name} is {written(value)}; it must be a number") from None
         if not math.isfinite(number) or not holds(number):
             raise ModelError(f"Material: {name} is {value!r}; it must be finite and {wanted}")
         object.__setattr__(self, name, number)
@@ -118,7 +118,7 @@ def checked_impedance(value, what: str) -> tuple[float, ...]:
     try:
         given = tuple(plain_float(x) for x in value)
     except (TypeError, ValueError):
-        raise ModelError(f"{what} is {value!r}; it must be up to five numbers") from None
+        raise ModelError(f"{what} is {written(value)}; it must be up to five numbers") from None
     if not 1 <= len(given) <= 5:
         raise ModelError(f"{what} has {len(given)} numbers; it takes d0, dmax, width, midpoint and power")
     numbers = given + DEFAULT_IMPEDANCE[len(given) :]

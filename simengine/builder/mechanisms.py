@@ -310,9 +310,11 @@ class HeightField:
 
     def __post_init__(self):
         try:
+            if np.iscomplexobj(self.heights):
+                raise TypeError("complex numbers are no heights")
             heights = np.array(self.heights, np.float64)
-        except (TypeError, ValueError):
-            raise ModelError(f"{self.label}: heights must be a table of numbers") from None
+        except (TypeError, ValueError, OverflowError):
+            raise ModelError(f"{self.label}: heights must be a table of real numbers") from None
         if heights.ndim != 2 or min(heights.shape) < 2:
             raise ModelError(f"{self.label}: heights have shape {heights.shape}; give at least 2 rows and 2 columns")
         bad = np.argwhere(~np.isfinite(heights))

@@ -390,9 +390,13 @@ class Bvh:
         return {"origin": origin, "direction": direction, "max_distance": farthest}
 
     def query_aabb(self, lower, upper, group=None):
-        """Boxes that meet the boxes (m, 3) to (m, 3), faces included: offsets (m+1,) int64, indices int32."""
+        """Boxes that meet the boxes (m, 3) to (m, 3), faces included: offsets (m+1,) int64, indices int32.
+
+        ModelError where ``lower`` is above ``upper``, with the index.
+        """
         lower = self._vectors("lower", lower)
         upper = self._vectors("upper", upper, len(lower))
+        queries.require_ordered(lower, upper)
         return self._lists("bvh_query_box", len(lower), {"lower": lower, "upper": upper}, group)
 
     def query_sphere(self, center, radius, group=None):

@@ -117,6 +117,16 @@ def require_numbers(name: str, array) -> None:
     raise ModelError(f"{name}[{index}] is {value}; coordinates must be finite and at most {LARGEST:g}")
 
 
+def require_ordered(lower, upper) -> None:
+    """ModelError, with the index, where a box (lower, upper) is turned inside out."""
+    if modes.capture is not None or lower.size == 0:
+        return
+    wrong = (lower > upper).any(axis=1)
+    if bool(wrong.any()):
+        i = int(wrong.argmax())
+        raise ModelError(f"box {i} is {lower[i].tolist()} to {upper[i].tolist()}: lower must be nowhere above upper")
+
+
 def require_directions(name: str, array) -> None:
     """ModelError, with the index, where a vector is (nearly) zero or longer than 1e30."""
     if modes.capture is not None or array.size == 0:

@@ -19,6 +19,7 @@ from simengine.runtime.world_launch import WorldLaunch, compile_together, lanes_
 from simengine.solvers import advise
 from simengine.solvers.base import Solver, checked_dt
 from simengine.solvers.specialise import Forms
+from simengine.values import written
 
 TOLERANCES = {"float32": 1e-5, "float64": 1e-10}
 LANES = (1, 4, 8, 16, 32)
@@ -323,8 +324,8 @@ def _count(parameter: str, value) -> int:
 def _number(parameter: str, value, above: float | None = None) -> float:
     try:
         number = float(value)
-    except (TypeError, ValueError):
-        raise ModelError(f"solvers.Featherstone: {parameter} is {value!r}; give a number") from None
+    except (TypeError, ValueError, OverflowError):
+        raise ModelError(f"solvers.Featherstone: {parameter} is {written(value)}; give a number") from None
     if not np.isfinite(number) or (number <= above if above is not None else number < 0):
         kind = "non-negative" if above is None else "positive"
         raise ModelError(f"solvers.Featherstone: {parameter} is {value!r}; give a finite, {kind} number")

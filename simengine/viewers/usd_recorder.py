@@ -13,6 +13,7 @@ import numpy as np
 from simengine.containers import to_numpy
 from simengine.enums import ShapeFlag
 from simengine.errors import MissingExtraError, ModelError, shortened
+from simengine.values import number
 
 SUFFIXES = (".usdc", ".usda", ".usd")
 ROOT = "/World"
@@ -41,9 +42,8 @@ class UsdRecorder:
         self.path = Path(path)
         if self.path.suffix not in SUFFIXES:
             raise ModelError(f"{path} must end in {', '.join(SUFFIXES)}", element="UsdRecorder, path")
-        if not (math.isfinite(frames_per_second) and frames_per_second > 0):
-            raise ModelError(f"is {frames_per_second!r}; it must be positive", element="UsdRecorder, frames_per_second")
-        self.model, self.frames_per_second = model, float(frames_per_second)
+        self.model = model
+        self.frames_per_second = number(frames_per_second, "UsdRecorder, frames_per_second", positive=True)
         self.worlds = _checked_worlds(worlds, model.world_count)
         starts = to_numpy(model.world_body_start)
         self._bodies = np.concatenate([np.arange(starts[w], starts[w + 1]) for w in self.worlds])

@@ -332,6 +332,12 @@ def test_the_surface_of_a_height_field_goes_through_its_heights(table, hx, hy):
     assert up.sum() / 2 == pytest.approx(4 * hx * hy)  # and its plan covers the field once
 
 
+@pytest.mark.parametrize("table", [np.zeros((3, 3), complex), [[1j, 0], [0, 0]], [["a", "b"], ["c", "d"]]])
+def test_heights_that_are_no_real_numbers_are_refused(table):
+    with pytest.raises(ModelError, match="heights must be a table of real numbers"):
+        sim.ModelBuilder().add_shape_heightfield(-1, table, 1, 1)
+
+
 @settings(max_examples=50, deadline=None)
 @given(heights, heights)
 def test_height_fields_compare_by_content(one, other):

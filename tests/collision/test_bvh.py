@@ -332,3 +332,12 @@ def test_the_plan_of_a_build_bounds_the_depth_of_any_tree(sizes):
     for before, after in zip(plan.stages[:-1], plan.stages[1:], strict=True):
         assert after[:, 1].sum() == before[before[:, 5] < 0, 2].sum()
         assert after[0, 0] == 0 and np.array_equal(after[1:, 0], np.cumsum(after[:-1, 1]))
+
+
+def test_a_box_that_is_turned_inside_out_is_no_question(device):
+    """As it is no box of a tree."""
+    tree = Bvh(device.asarray(np.zeros((2, 3))), device.asarray(np.ones((2, 3))))
+    lower = np.array([[0, 0, 0], [0, 0.5, 0]])
+    assert len(sim.to_numpy(tree.query_aabb(device.asarray(lower), device.asarray(lower))[1])) == 4
+    with pytest.raises(ModelError, match=r"box 1 is \[0.0, 0.5, 0.0\] to \[1.0, 0.25, 1.0\]: lower must be"):
+        tree.query_aabb(device.asarray(lower), device.asarray(np.array([[1, 1, 1], [1, 0.25, 1]])))
