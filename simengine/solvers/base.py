@@ -79,7 +79,8 @@ class Solver:
     # checks
 
     def report_unsupported(self, what: str, elements, always_warn: bool = False) -> None:
-        """Raise UnsupportedError, or warn once, that the solver does not support ``what`` of the named elements."""
+        """Raise UnsupportedError, or warn once, that the solver does not support ``what`` of the named elements: those
+        of one world of each kind."""
         if not elements:
             return
         if self.unsupported == "raise" and not always_warn:
@@ -89,7 +90,9 @@ class Solver:
                 property=what,
                 elements=elements,
             )
-        warnings.warn(f"solvers.{self.name}: {what} ignored: {len(elements)} ({shortened(elements)})", stacklevel=4)
+        each = " in each world" if self.model.world_count > len(self.model.groups) == 1 else ""
+        message = f"solvers.{self.name}: {what} ignored: {len(elements)}{each} ({shortened(elements)})"
+        warnings.warn(message, stacklevel=4)
 
     def warn_of_pairs(self) -> None:
         """Warn of all kinds of pairs of shapes that pass through each other, those with the unmoving world first."""

@@ -300,6 +300,29 @@ def test_unsupported_properties_raise_or_warn_by_name(build, name):
         sim.solvers.Featherstone(model, unsupported="warn")
 
 
+@pytest.mark.parametrize("build", [with_contact_dim_4, with_loop, with_distance_joint])
+def test_unsupported_properties_are_counted_in_one_world(build):
+    """All worlds are copies: their elements have the same names."""
+    builder = sim.ModelBuilder()
+    builder.replicate(build(), 50)
+    with pytest.raises(sim.UnsupportedError) as caught:
+        sim.solvers.Featherstone(builder.finalize(device="cpu"))
+    assert len(caught.value.elements) == 1
+    with pytest.warns(UserWarning, match=r"are ignored: 1 in each world \("):
+        sim.solvers.Featherstone(builder.finalize(device="cpu"), unsupported="warn")
+
+
+def test_unsupported_properties_of_worlds_that_differ_are_all_named():
+    builder = sim.ModelBuilder()
+    for build in (with_loop, with_contact_dim_4, with_loop):
+        builder.add_builder(build())
+    with pytest.warns(UserWarning) as caught:
+        sim.solvers.Featherstone(builder.finalize(device="cpu"), unsupported="warn")
+    told = " ".join(str(warning.message) for warning in caught)
+    assert told.count("loop") - told.count("loop joints") == 1
+    assert "ball" in told and "each world" not in told
+
+
 @pytest.mark.parametrize("limit, value", [("angle", 0.5), ("swing", (0.5, np.inf)), ("twist", (-np.inf, 0.5))])
 def test_limits_of_rotation_of_a_free_joint_are_refused_by_name(limit, value):
     builder = sim.ModelBuilder()
