@@ -49,13 +49,16 @@ def row(path: Path, folder: Path) -> str:
                 warnings.simplefilter("ignore")
                 report = read_into(sim.ModelBuilder(), str(path), options)
         except sim.SimError as error:
-            return f"| {path.relative_to(folder)} | | | | | | | refused: {_short(_without(folder, error))} |\n"
+            return _line(path.relative_to(folder), *[""] * 6, f"refused: {_short(_without(folder, error))}")
         times.append(time.perf_counter() - began)
-    counts = [str(report.attributes.get(fate, 0)) for fate in ("read", "kept", "ignored", "unknown")]
+    counts = [report.attributes.get(fate, 0) for fate in ("read", "kept", "ignored", "unknown")]
     ignored = ", ".join(dict.fromkeys(note.what for note in report.ignored)) or "-"
-    return (
-        f"| {path.relative_to(folder)} | {' | '.join(counts)} | {statistics.median(times):.3f} | {_short(ignored)} |\n"
-    )
+    counts.append(len(report.kept))
+    return _line(path.relative_to(folder), *counts, f"{statistics.median(times):.3f}", _short(ignored))
+
+
+def _line(*cells) -> str:
+    return f"| {' | '.join(map(str, cells))} |\n"
 
 
 def _package_roots(path: Path, folder: Path) -> list[str]:
