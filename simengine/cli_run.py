@@ -18,7 +18,7 @@ from simengine.cli_files import find_robot, format_of, read_into
 from simengine.containers import to_numpy
 from simengine.enums import JointType, ShapeType
 from simengine.errors import ModelError, printable
-from simengine.placement import reach, stance
+from simengine.placement import deepest, reach, stance
 from simengine.progress import Progress
 
 CLEARANCE = 0.001
@@ -33,6 +33,8 @@ INTEGRATORS = {"euler": "euler", "implicit": "implicit", "implicitfast": "implic
 """The solver's integrator for the file's word; others take the solver's own."""
 LOOK_INTERVAL = 0.1
 """s: about how often the status of the worlds is read and the bar moved on."""
+MOST_INSIDE = 0.01
+"""m that a robot may begin inside the ground without a word."""
 MOST_SUNK, MOST_TILT = 0.1, math.radians(10)
 """Share of its height that a robot may sink, and rad that it may lean, before more drive frequency is advised."""
 
@@ -46,6 +48,7 @@ def run(options) -> int:
     substeps = _substeps(scene, options)
     _tell_length(round(options.seconds / options.dt), substeps)
     model = builder.finalize(device=options.device, precision=options.precision, seed=options.seed)
+    _warn_of_depth(model)
     solver = sim.solvers.Featherstone(model, unsupported="warn", **_solver_options(scene, options, frequency))
     simulation = sim.Simulation(model, solver, options.dt, substeps)
     _add_noise(simulation, options.noise, options.seed)
@@ -55,8 +58,8 @@ def run(options) -> int:
             _simulate(simulation, options.seconds)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(_how_far(simulation, options.seconds, recorder)) from None
-        if options.floating and not options.no_ground:
-            _tell_stance(simulation, frequency)
+        if not (options.floating and not options.no_ground and _tell_stance(simulation, frequency)):
+            _tell_heaviest(simulation)
         if recorder is not None:
             print(
                 f"writing {recorder.path}: {recorder.frame_count} frames of {_counted(len(recorder.worlds), 'world')}"
@@ -83,6 +86,9 @@ def _build(options) -> tuple[sim.ModelBuilder, SceneOptions, float | None]:
 def _read(options) -> tuple[sim.ModelBuilder, float | None]:
     """The file in a builder, with drives that hold its pose unless it has its own; and their frequency."""
     robot = sim.ModelBuilder()
+    if options.floating and format_of(find_robot(options.file)) != "urdf":
+        reason = "has no effect: it is for URDF, and this file says itself whether its root moves freely"
+        warnings.warn(f"--floating {reason}", stacklevel=1)
     report = read_into(robot, options.file, options, floating=options.floating)
     if not robot.bodies:
         warnings.warn(f"{printable(options.file)} holds no bodies: nothing moves", stacklevel=1)
@@ -218,11 +224,37 @@ def _how_far(simulation: sim.Simulation, seconds: float, recorder) -> str:
     return f"after {simulation.frame_count * simulation.dt:.2f} of {seconds:g} s{recorded}"
 
 
-def _tell_stance(simulation: sim.Simulation, frequency: float | None) -> None:
-    """Print how the first robot ended compared with its start; advise stiffer drives where it sank or leans much."""
+def _warn_of_depth(model: sim.Model) -> None:
+    """Say of a robot that begins inside the ground how deep it is: contacts throw it out."""
+    found = deepest(model)
+    if found is not None and found.depth > MOST_INSIDE:
+        shape, plane = (repr(model.shape_label[i]) for i in found[:2])
+        reason = f"the robot begins {found.depth:.3g} m inside the ground (shape {shape} in {plane}) and is thrown out"
+        warnings.warn(f"{reason}; put it higher with --height or --xform", stacklevel=1)
+
+
+def _tell_heaviest(simulation: sim.Simulation) -> None:
+    """Print where the heaviest body of the first world that is not fixed to it ended, and how fast."""
+    model, state = simulation.model, simulation.state
+    mass = to_numpy(model.body_mass)[: int(to_numpy(model.world_body_start)[1])].astype(float)
+    held = (to_numpy(model.joint_type) == JointType.FIXED) & (to_numpy(model.joint_parent) < 0)
+    fixed = to_numpy(model.joint_child)[held]
+    mass[fixed[fixed < len(mass)]] = 0
+    if not mass.any():
+        return
+    body = int(mass.argmax())
+    height, speed = float(to_numpy(state.body_q)[body, 2]), float(np.linalg.norm(to_numpy(state.body_qd)[body, :3]))
+    print(f"the heaviest body, {model.body_label[body]!r}, ended {height:.3f} m high, at {speed:.3g} m/s")
+
+
+def _tell_stance(simulation: sim.Simulation, frequency: float | None) -> bool:
+    """Print how the first robot ended compared with its start; advise stiffer drives where it sank or leans much.
+
+    False: it has no stance to tell of.
+    """
     found = stance(simulation.model, simulation.state)
     if found is None:
-        return
+        return False
     side = "lower" if found.sunk >= 0 else "higher"
     print(
         f"the root link ended {abs(found.sunk):.3f} m {side} than in the start pose on the ground, "
@@ -234,6 +266,7 @@ def _tell_stance(simulation: sim.Simulation, frequency: float | None) -> None:
             f"the weight that rests on it: try --drive-frequency {2 * frequency:g}",
             stacklevel=1,
         )
+    return True
 
 
 def _advance(simulation: sim.Simulation, frames: int, bar: Progress) -> None:

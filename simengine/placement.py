@@ -10,6 +10,14 @@ from simengine.containers import to_numpy
 from simengine.enums import JointType, ShapeFlag, ShapeType
 
 
+class Sunk(NamedTuple):
+    """A shape that begins inside a plane of the world: their numbers, and how deep its lowest point is in m."""
+
+    shape: int
+    plane: int
+    depth: float
+
+
 class Stance(NamedTuple):
     """How a robot stands compared with its start pose, moved up or down until its lowest point is at height 0.
 
@@ -30,6 +38,28 @@ def stance(model, state) -> Stance | None:
     start, now = (to_numpy(poses)[root].astype(float) for poses in (model.body_q, state.body_q))
     up = _matrix(now[3:]) @ _matrix(start[3:]).T[:, 2]
     return Stance(start[2] + bottom - now[2], float(np.arccos(np.clip(up[2], -1.0, 1.0))), top + bottom)
+
+
+def deepest(model) -> Sunk | None:
+    """The shape of world 0 that is deepest inside an endless plane of the world that it collides with; None: none is.
+
+    Shapes of bodies that nothing moves are left out.
+    """
+    arrays = ("flags", "type", "body", "size", "world", "contype", "conaffinity")
+    flags, kind, body, size, world, own, other = (to_numpy(getattr(model, f"shape_{name}")) for name in arrays)
+    collides = ((flags & ShapeFlag.COLLIDES) != 0) & (world <= 0)
+    planes = np.flatnonzero(collides & (kind == ShapeType.PLANE) & (body < 0) & ~size[:, :2].any(axis=1))
+    moves = body >= 0
+    moves[moves] = to_numpy(model.body_inverse_weight)[body[moves], 0] > 0
+    found = []
+    for plane in planes.tolist():
+        pose = to_numpy(model.shape_xform)[plane].astype(float)
+        up = _matrix(pose[3:])[:, 2]
+        meets = ((own & other[plane]) | (own[plane] & other)) != 0
+        for shape in np.flatnonzero(collides & meets & (kind != ShapeType.PLANE) & moves).tolist():
+            found.append(Sunk(shape, plane, float(up @ pose[:3]) + _shape_reach(model, shape, -up)))
+    worst = max(found, key=lambda sunk: sunk.depth, default=None)
+    return worst if worst is not None and worst.depth > 0 else None
 
 
 def reach(model, direction) -> float | None:

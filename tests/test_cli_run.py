@@ -63,3 +63,30 @@ def test_of_a_file_without_bodies_it_is_said_that_nothing_moves(run):
 
 def test_drives_are_not_told_of_where_nothing_takes_one(run):
     assert "no drives: no joint can have one" in run("scene.xml", SCENE.format(option=""))[1]
+
+
+def test_a_robot_that_begins_inside_the_ground_is_told_of_with_its_depth(run):
+    """A ball of 0.1 m whose middle is at 0.3 m, lowered by 0.5 m."""
+    text = SCENE.format(option="")
+    code, _, err, _ = run("scene.xml", text, "--height", "-0.5")
+    assert code == 0
+    assert re.search(r"warning: the robot begins 0\.3 m inside the ground \(shape '\S+' in 'ground'\)", err)
+    for quiet in ("--height", "0"), ("--height", "-0.205"), ("--height", "-0.5", "--no-ground"):
+        assert "inside the ground" not in run("scene.xml", text, *quiet)[2]
+
+
+def test_floating_is_for_urdf(run):
+    code, _, err, _ = run("scene.xml", SCENE.format(option=""), "--floating")
+    assert code == 0
+    assert "warning: --floating has no effect: it is for URDF" in err
+
+
+def test_how_the_heaviest_body_ended_is_told(run):
+    """Of those that are not fixed to the world; here nothing is stepped."""
+    assert "the heaviest body, 'ball', ended 0.300 m high, at 0 m/s" in run("scene.xml", SCENE.format(option=""))[1]
+    cart = """<mujoco><worldbody><body name="base"><geom size="1"/>
+    <body name="small" pos="0 0 2"><joint/><geom size="0.1"/></body>
+    <body name="large" pos="0 0 3"><joint/><geom size="0.2"/></body></body></worldbody></mujoco>"""
+    assert "the heaviest body, 'large', ended 3.000 m high, at 0 m/s" in run("arm.xml", cart)[1]
+    fixed = '<mujoco><worldbody><body><geom size="1"/></body></worldbody></mujoco>'
+    assert "the heaviest body" not in run("fixed.xml", fixed)[1]

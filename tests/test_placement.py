@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import simengine as sim
-from simengine.placement import reach, stance
+from simengine.placement import deepest, reach, stance
 
 BODY = sim.transform((1, -2, 0.5), (0.1, 0.7, -0.1, 0.7))
 SHAPE = sim.transform((0.3, 0.1, -0.2), (0.36, 0.48, 0, 0.8))
@@ -116,3 +116,27 @@ def test_what_is_fixed_or_has_no_shape_has_no_stance():
             builder.add_shape_sphere(body, 0.1)
         model = builder.finalize(device="cpu")
         assert stance(model, model.state()) is None
+
+
+def test_the_deepest_shape_is_told_with_its_plane():
+    """A box of 0.6 m, its centre 0.1 m above one plane and on another, of a slope of 3 to 4."""
+    builder = sim.ModelBuilder()
+    builder.add_ground_plane()
+    slope = sim.transform((0, 0, 0.1), sim.quat_from_axis_angle((0, 1, 0), math.asin(0.6)))
+    steep = builder.add_shape_plane(-1, xform=slope)
+    box = builder.add_shape_box(builder.add_body(xform=sim.transform((0, 0, 0.1))), 0.3, 0.3, 0.3)
+    deeper = builder.add_body(xform=sim.transform((0, 0, -0.7)))
+    builder.add_shape_box(deeper, 0.3, 0.3, 0.3, contype=2, conaffinity=2)  # which meets no plane
+    builder.add_shape_sphere(builder.add_body(xform=sim.transform((0, 0, 0.2))), 0.3)
+    model = builder.finalize(device="cpu", precision="float64")
+    assert deepest(model) == (box, steep, pytest.approx(0.3 * (0.6 + 0.8)))
+
+
+def test_what_stands_or_does_not_move_is_inside_nothing():
+    builder = sim.ModelBuilder()
+    builder.add_ground_plane()
+    builder.add_shape_box(builder.add_body(xform=sim.transform((0, 0, 0.3))), 0.3, 0.3, 0.3)
+    held = builder.add_body()
+    builder.add_joint_fixed(-1, held, parent_xform=sim.transform((0, 0, -1)))
+    builder.add_shape_sphere(held, 0.1)
+    assert deepest(builder.finalize(device="cpu", precision="float64")) is None
