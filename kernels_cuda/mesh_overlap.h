@@ -11,6 +11,42 @@
 
 #include "mesh_solid.h"
 
+// A box of the frame with axes of its own, each of unit length or zero.
+struct TurnedBox {
+    vec3 axis[3];
+    real lower[3], upper[3];
+
+    SIM_FUNCTION void hold(vec3 p) {
+        for (int i = 0; i < 3; ++i) {
+            const real place = dot(axis[i], p);
+            lower[i] = minimum(lower[i], place);
+            upper[i] = maximum(upper[i], place);
+        }
+    }
+};
+
+// The same before a mesh: twice its middles and widths along directions in the mesh's own unscaled frame.
+struct TurnedMeshBox {
+    vec3 along[3];
+    real middle[3], width[3];
+
+    SIM_FUNCTION bool meets(vec3 least, vec3 most) const {
+        const vec3 sum = least + most, size = most - least;
+        for (int i = 0; i < 3; ++i)
+            if (absolute(dot(along[i], sum) - middle[i]) > width[i] + dot(absolute(along[i]), size)) return false;
+        return true;
+    }
+
+    SIM_FUNCTION bool meets(vec3 a, vec3 b, vec3 c) const {
+        for (int i = 0; i < 3; ++i) {
+            const real x = dot(along[i], a), y = dot(along[i], b), z = dot(along[i], c);
+            if (2 * minimum(x, minimum(y, z)) > middle[i] + width[i]) return false;
+            if (2 * maximum(x, maximum(y, z)) < middle[i] - width[i]) return false;
+        }
+        return true;
+    }
+};
+
 // One of two meshes that overlap, in the frame of the pair.
 struct OverlapSide {
     MeshShape mesh;
@@ -40,6 +76,34 @@ struct OverlapSide {
                 const vec3 a = raw_corner(mesh, t, 0), b = raw_corner(mesh, t, 1), c = raw_corner(mesh, t, 2);
                 if (meet(box, minimum(a, minimum(b, c)), maximum(a, maximum(b, c)))) visit(t);
             });
+    }
+
+    // The same of those that meet a turned box too. `slack`: more than the round-off of places in the frame.
+    template <class Visit>
+    SIM_FUNCTION void visit(vec3 lower, vec3 upper, const TurnedBox& turned, real slack, Visit visit) const {
+        const MeshBox box = box_in_mesh(lower, upper);
+        const TurnedMeshBox narrow = turned_in_mesh(turned, slack);
+        const auto wanted = [&](int node) {
+            const vec3 least = load_vec3(&mesh.model->mesh_lower[3 * node]),
+                       most = load_vec3(&mesh.model->mesh_upper[3 * node]);
+            return meet(box, least, most) && narrow.meets(least, most);
+        };
+        visit_leaves(mesh, wanted, [&](int t) {
+            const vec3 a = raw_corner(mesh, t, 0), b = raw_corner(mesh, t, 1), c = raw_corner(mesh, t, 2);
+            if (!meet(box, minimum(a, minimum(b, c)), maximum(a, maximum(b, c)))) return;
+            if (narrow.meets(a, b, c)) visit(t);
+        });
+    }
+
+    SIM_FUNCTION TurnedMeshBox turned_in_mesh(const TurnedBox& box, real slack) const {
+        TurnedMeshBox result;
+        for (int i = 0; i < 3; ++i) {
+            const vec3 own = transpose_multiply(turn, box.axis[i]);
+            result.along[i] = multiply(mesh.scale, own);
+            result.middle[i] = multiply_add(real(2), dot(own, origin), box.lower[i] + box.upper[i]);
+            result.width[i] = box.upper[i] - box.lower[i] + 2 * slack;
+        }
+        return result;
     }
 
     // A box of the frame in the mesh's own unscaled frame.
@@ -87,6 +151,29 @@ struct MeshOverlap {
     // How a mesh has been moved against the other.
     SIM_INLINE vec3 shift_of(int k) const { return k == 1 ? shift : -shift; }
 };
+
+// Of places in the frame.
+SIM_INLINE real rounding(const MeshOverlap& o) { return multiply_add(16 * REAL_EPSILON, o.far, 8 * o.clear); }
+
+SIM_INLINE TurnedBox box_at(vec3 p, vec3 x, vec3 y, vec3 z) {
+    const real at[3] = {dot(x, p), dot(y, p), dot(z, p)};
+    return {{x, y, z}, {at[0], at[1], at[2]}, {at[0], at[1], at[2]}};
+}
+
+// A box about a triangle: along its first edge as seen along `z`, the last axis.
+SIM_FUNCTION TurnedBox box_about(const Triangle& t, vec3 z) {
+    const vec3 edge = t.corner[1] - t.corner[0], x = normalize(multiply_add(-dot(edge, z), z, edge));
+    TurnedBox box = box_at(t.corner[0], x, cross(z, x), z);
+    for (int i = 1; i < 3; ++i) box.hold(t.corner[i]);
+    return box;
+}
+
+// Calls visit(t) for every triangle of a mesh near what overlaps that may cross one of the other mesh.
+template <class Visit>
+SIM_FUNCTION void visit_crossing(const MeshOverlap& o, const OverlapSide& s, const Triangle& triangle, Visit visit) {
+    s.visit(maximum(least_corner(triangle), o.lower), minimum(largest_corner(triangle), o.upper),
+            box_about(triangle, triangle.normal), rounding(o), visit);
+}
 
 // Ways after the first are looked for no deeper than this part of the smaller mesh's radius, or than this many times
 // what is deepest so far.

@@ -39,12 +39,13 @@ SIM_INLINE Convex triangle_about(const Triangle& t, vec3 middle) {
             0};
 }
 
+SIM_INLINE bool is_turned_away(const OverlapSide& s, real facing) {
+    return (s.sense == 0 ? absolute(facing) : s.sense * facing) < real(0.05);
+}
+
 // Faces of the two meshes that lie on each other along the way, clipped against each other.
 SIM_STAGE void write_faces(const MeshOverlap& o, int ta, const Triangle& a, int tb, const Triangle& b, real depth,
                            real most, OverlapWriter& write) {
-    const auto is_turned_away = [](const OverlapSide& s, real facing) {
-        return (s.sense == 0 ? absolute(facing) : s.sense * facing) < real(0.05);
-    };
     const real facing_a = dot(a.normal, write.normal), facing_b = -dot(b.normal, write.normal);
     if (is_turned_away(o.side[0], facing_a) || is_turned_away(o.side[1], facing_b)) return;
     if (maximum(absolute(facing_a), absolute(facing_b)) < FACE_COSINE) return;
@@ -82,6 +83,7 @@ SIM_STAGE void write_way(MeshOverlap& o, const OverlapWay& way, int number, real
     const vec3 low = o.lower - reach, high = o.upper + reach;
     o.side[1].visit(low, high, [&](int tb) {
         const Triangle b = o.side[1].triangle(tb);
+        if (is_turned_away(o.side[1], -dot(b.normal, write.normal))) return;
         const vec3 lower = maximum(least_corner(b), low), upper = minimum(largest_corner(b), high);
         o.side[0].visit(lower - reach, upper + reach,
                         [&](int ta) { write_faces(o, ta, o.side[0].triangle(ta), tb, b, way.depth, most, write); });
@@ -99,7 +101,7 @@ SIM_STAGE bool is_still_crossed(const MeshOverlap& o, real further) {
         const Triangle b = o.side[1].triangle(tb);
         Triangle moved = b;
         for (int i = 0; i < 3; ++i) moved.corner[i] = moved.corner[i] + by;
-        o.side[0].visit(least_corner(b), largest_corner(b), [&](int ta) {
+        visit_crossing(o, o.side[0], b, [&](int ta) {
             if (found) return;
             const Triangle a = o.side[0].triangle(ta);
             found = triangles_cross(a, b) && triangles_cross(a, moved);

@@ -9,14 +9,43 @@ constexpr real FIRST_REACH = real(0.03125), REACH_GROWTH = 16;
 // A vertex may be beyond the edge of its face by this part of the smaller mesh's radius.
 constexpr real FOOT_SLACK = real(1e-5);
 
+// More than this is left of a way.
+SIM_INLINE real least_left(const MeshOverlap& o) {
+    return o.moved > 0 ? multiply_add(CLEARED_PART, o.moved, 4 * o.clear) : -o.clear;
+}
+
 SIM_FUNCTION bool is_better(const MeshOverlap& o, const OverlapWay& best, real left, const WayName& name) {
-    const real least = o.moved > 0 ? multiply_add(CLEARED_PART, o.moved, 4 * o.clear) : -o.clear;
-    return left > least && (left < best.left || (left == best.left && name.before(best.name)));
+    return left > least_left(o) && (left < best.left || (left == best.left && name.before(best.name)));
 }
 
 // How far from a feature the other one of a better way may be.
 SIM_INLINE real search_reach(const MeshOverlap& o, const OverlapWay& best) {
     return minimum(o.limit, best.left + o.moved) + 4 * o.clear;
+}
+
+struct Depths {
+    real least, most;
+};
+
+// How deep a better way may be that the shift has led on by `gone`, give or take `spread`: what is left of a way is its
+// depth less what it has gone.
+SIM_INLINE Depths search_depths(const MeshOverlap& o, const OverlapWay& best, real gone, real spread) {
+    const real slack = 8 * o.clear;
+    return {maximum(least_left(o) + maximum(gone - spread, -o.moved), real(0)) - slack,
+            minimum(best.left + minimum(gone + spread, o.moved), o.limit) + slack};
+}
+
+// Makes a box hold all that its points reach by up to `deep` along directions that differ from `middle` by no more than
+// `spread` in each axis.
+SIM_INLINE void sweep_box(vec3& lower, vec3& upper, real deep, vec3 middle, vec3 spread, real slack) {
+    const vec3 around = slack * vec3{1, 1, 1};
+    lower = minimum(lower, lower + deep * (middle - spread)) - around;
+    upper = maximum(upper, upper + deep * (middle + spread)) + around;
+}
+
+SIM_INLINE bool is_in_box(vec3 p, vec3 lower, vec3 upper) {
+    const vec3 beyond = maximum(p - upper, lower - p);
+    return !(maximum(beyond.x, maximum(beyond.y, beyond.z)) > 0);
 }
 
 // Do triangles at a vertex cross a face, or those at an edge those at another one? Then they have passed each other,
@@ -36,38 +65,60 @@ SIM_FUNCTION bool cross_at_edges(const MeshOverlap& o, int ta, const Triangle& a
            triangles_cross(other_a, other_b);
 }
 
-// A vertex of mesh k that a face of the other one pushes out.
-SIM_STAGE void vertex_ways(const MeshOverlap& o, int k, int t, int corner, vec3 p, real slack, OverlapWay& best) {
+// Does a face of the other mesh push out a vertex of mesh k?
+SIM_STAGE void vertex_way(const MeshOverlap& o, int k, int t, int corner, vec3 p, int u, const Triangle& face,
+                          real slack, OverlapWay& best) {
     const OverlapSide &own = o.side[k], &other = o.side[1 - k];
-    const vec3 reach = (search_reach(o, best) + slack) * vec3{1, 1, 1};
-    other.visit(p - reach, p + reach, [&](int u) {
-        const Triangle face = other.triangle(u);
-        if (is_zero(face.normal)) return;
-        const real height = dot(face.normal, face.corner[0] - p);
-        const real sense = other.sense != 0 ? other.sense : height < 0 ? real(-1) : real(1);
-        const vec3 way = sense * face.normal;
-        const real depth = sense * height, left = depth - dot(way, o.shift_of(k));
-        const WayName name = {k, 3 * t + corner, u};
-        if (!(depth >= -o.clear && depth < o.limit) || !is_better(o, best, left, name)) return;
-        if (!(inset(face, p) >= -slack) || !vertex_supports(own, t, corner, way)) return;
-        if (!has_passed(o, own, other, p, way, depth) && !cross_at_vertex(own, t, corner, face)) return;
-        if (!is_still_held(o, 1 - k, p, way)) return;
-        best.point = k == 0 ? p : multiply_add(depth, way, p);
-        best.normal = k == 0 ? -way : way;
-        best.depth = depth, best.left = left, best.name = name;
-        best.triangle[k] = t, best.triangle[1 - k] = u;
-        best.sense[k] = own.sense, best.sense[1 - k] = sense;
-    });
+    const real height = dot(face.normal, face.corner[0] - p);
+    const real sense = other.sense != 0 ? other.sense : height < 0 ? real(-1) : real(1);
+    const vec3 way = sense * face.normal;
+    const real depth = sense * height, left = depth - dot(way, o.shift_of(k));
+    const WayName name = {k, 3 * t + corner, u};
+    if (!(depth >= -o.clear && depth < o.limit) || !is_better(o, best, left, name)) return;
+    if (!(inset(face, p) >= -slack) || !owns_vertex(own.mesh, t, corner)) return;
+    if (!vertex_supports(own, t, corner, way)) return;
+    if (!has_passed(o, own, other, p, way, depth) && !cross_at_vertex(own, t, corner, face)) return;
+    if (!is_still_held(o, 1 - k, p, way)) return;
+    best.point = k == 0 ? p : multiply_add(depth, way, p);
+    best.normal = k == 0 ? -way : way;
+    best.depth = depth, best.left = left, best.name = name;
+    best.triangle[k] = t, best.triangle[1 - k] = u;
+    best.sense[k] = own.sense, best.sense[1 - k] = sense;
 }
 
+// A box about what a face pushes out, behind it, and where `sense` is 0 in front of it too.
+SIM_FUNCTION TurnedBox box_behind(const Triangle& face, real sense, Depths depths) {
+    TurnedBox box = box_about(face, face.normal);
+    if (!(sense < 0)) box.lower[2] -= depths.most;
+    if (!(sense > 0)) box.upper[2] += depths.most;
+    if (sense > 0) box.upper[2] -= depths.least;
+    if (sense < 0) box.lower[2] += depths.least;
+    return box;
+}
+
+// Vertices of mesh k that faces of the other one push out: they are behind the face, no deeper than a better way is
+// long. Of a face that may push to either side, on both sides.
 SIM_FUNCTION void all_vertex_ways(const MeshOverlap& o, int k, real slack, OverlapWay& best) {
-    o.side[k].visit(o.lower, o.upper, [&](int t) {
-        const Triangle triangle = o.side[k].triangle(t);
-        for (int i = 0; i < 3; ++i) {
-            const vec3 p = triangle.corner[i], beyond = maximum(p - o.upper, o.lower - p);
-            if (maximum(beyond.x, maximum(beyond.y, beyond.z)) > 0 || !owns_vertex(o.side[k].mesh, t, i)) continue;
-            vertex_ways(o, k, t, i, p, slack, best);
-        }
+    const OverlapSide &own = o.side[k], &other = o.side[1 - k];
+    const vec3 around = (search_reach(o, best) + slack) * vec3{1, 1, 1};
+    other.visit(o.lower - around, o.upper + around, [&](int u) {
+        const Triangle face = other.triangle(u);
+        if (is_zero(face.normal)) return;
+        const vec3 way = other.sense * face.normal;
+        const bool either = other.sense == 0;
+        const Depths depths = search_depths(o, best, dot(way, o.shift_of(k)), either ? o.moved : real(0));
+        if (depths.most < depths.least) return;
+        vec3 lower = least_corner(face), upper = largest_corner(face);
+        sweep_box(lower, upper, depths.most, -way, either ? absolute(face.normal) : zero_vec3(), slack + 4 * o.clear);
+        lower = maximum(lower, o.lower), upper = minimum(upper, o.upper);
+        if (!meet({lower, upper}, lower, upper)) return;
+        const TurnedBox prism = box_behind(face, other.sense, depths);
+        own.visit(lower, upper, prism, slack + rounding(o), [&](int t) {
+            for (int i = 0; i < 3; ++i) {
+                const vec3 p = own.corner(t, i);
+                if (is_in_box(p, o.lower, o.upper)) vertex_way(o, k, t, i, p, u, face, slack, best);
+            }
+        });
     });
 }
 
@@ -100,44 +151,83 @@ SIM_STAGE void edge_way(const MeshOverlap& o, int ta, const vec3* at, int i, int
     best = {on_a, n, depth, left, {sense[0], sense[1]}, {ta, tb}, name};
 }
 
-// Which edges of a triangle may support, of each edge one triangle's: bit i those that do not lie flat, nor of a solid
-// in a hollow.
-SIM_FUNCTION int edges_out(const OverlapSide& s, int t, const Triangle& triangle) {
-    int mask = 0;
-    for (int i = 0; i < 3; ++i) {
-        const int across = triangle_across(s.mesh, t, i);
-        if (across >= 0 && across < t) continue;
-        real bend = across < 0 ? real(-1) : real(0), size = 0;
-        if (across >= 0) {
-            const Triangle other = s.triangle(across);
-            for (int c = 0; c < 3; ++c) {
-                const vec3 e = other.corner[c] - triangle.corner[i];
-                const real height = dot(triangle.normal, e);
-                if (absolute(height) > absolute(bend)) bend = height, size = length(e);
-            }
-        }
-        const bool flat = absolute(bend) <= SUPPORT_TOLERANCE * size;
-        if (!flat && (bend < 0 || !s.solid)) mask |= 1 << i;
+// Unit directions: none differs from `middle` by more than `spread`.
+struct Directions {
+    vec3 middle;
+    real spread;
+};
+
+// An edge's directions are bounded where the sines of its angles with its faces' other edges are above this; round-off
+// in its normals and in what supports is then less than that.
+constexpr real FIRM_EDGE = real(0.05), DIRECTION_SLACK = real(0.02);
+
+// Those between the normals of the two faces at a convex edge along e, from whose start `c` and `d` lead to the faces'
+// third corners: none is further from the middle of the arc's chord than its ends. All, where a face is too thin.
+SIM_FUNCTION Directions directions_between(vec3 e, vec3 c, vec3 d) {
+    const vec3 n = cross(e, c), m = cross(d, e);
+    const real size = dot(e, e), size_n = dot(n, n), size_m = dot(m, m), firm = FIRM_EDGE * FIRM_EDGE * size;
+    if (!(size_n > firm * dot(c, c) && size_m > firm * dot(d, d))) return {zero_vec3(), 1};
+    const vec3 from = real(0.5) * normalize(n), to = real(0.5) * normalize(m);
+    return {from + to, length(from - to) + DIRECTION_SLACK};
+}
+
+// May an edge of a triangle support, and in which directions? Of each edge one triangle's; not those that lie flat, nor
+// of a solid in a hollow.
+SIM_FUNCTION bool is_edge_out(const OverlapSide& s, int t, const Triangle& triangle, int edge, Directions& ways) {
+    ways = {zero_vec3(), 1};
+    const int across = triangle_across(s.mesh, t, edge);
+    if (across < 0) return true;
+    if (across < t) return false;
+    const Triangle other = s.triangle(across);
+    const vec3 p = triangle.corner[edge];
+    vec3 furthest = zero_vec3();
+    real bend = 0;
+    for (int c = 0; c < 3; ++c) {
+        const vec3 e = other.corner[c] - p;
+        const real height = dot(triangle.normal, e);
+        if (absolute(height) > absolute(bend)) bend = height, furthest = e;
     }
-    return mask;
+    if (absolute(bend) <= SUPPORT_TOLERANCE * length(furthest)) return false;
+    if (!s.solid) return true;
+    ways = directions_between(triangle.corner[(edge + 1) % 3] - p, triangle.corner[(edge + 2) % 3] - p, furthest);
+    return bend < 0;
+}
+
+// Edges of the first mesh across an edge of the second, which lies along the way before them, no deeper than a better
+// way is long.
+SIM_FUNCTION void edge_ways(const MeshOverlap& o, int tb, const Triangle& b, int j, const Directions& ways,
+                            OverlapWay& best) {
+    const Depths depths = search_depths(o, best, -dot(ways.middle, o.shift), ways.spread * o.moved);
+    if (depths.most < depths.least) return;
+    const real slack = 2 * FOOT_SLACK * o.far;
+    const vec3 reach = (search_reach(o, best) + slack) * vec3{1, 1, 1};
+    const vec3 p = b.corner[j], q = b.corner[(j + 1) % 3];
+    vec3 lower = minimum(p, q), upper = maximum(p, q);
+    sweep_box(lower, upper, depths.most, -ways.middle, ways.spread * vec3{1, 1, 1}, slack + 4 * o.clear);
+    lower = maximum(lower, maximum(least_corner(b), o.lower) - reach);
+    upper = minimum(upper, minimum(largest_corner(b), o.upper) + reach);
+    const vec3 x = normalize(q - p), z = normalize(ways.middle), y = cross(z, x);
+    TurnedBox turned = box_at(p, x, y, z);
+    turned.hold(q);
+    for (int i = 0; i < 3; ++i) {
+        const real along = dot(turned.axis[i], ways.middle);
+        const real least = along - ways.spread, most = along + ways.spread;
+        turned.lower[i] -= maximum(most, real(0)) * depths.most;
+        turned.upper[i] -= least * (least > 0 ? depths.least : depths.most);
+    }
+    o.side[0].visit(lower, upper, turned, slack + rounding(o), [&](int ta) {
+        const vec3 at[3] = {o.side[0].corner(ta, 0), o.side[0].corner(ta, 1), o.side[0].corner(ta, 2)};
+        for (int i = 0; i < 3; ++i)
+            if (owns_edge(o.side[0], ta, i)) edge_way(o, ta, at, i, tb, b, j, best);
+    });
 }
 
 SIM_FUNCTION void all_edge_ways(const MeshOverlap& o, OverlapWay& best) {
     o.side[1].visit(o.lower, o.upper, [&](int tb) {
         const Triangle b = o.side[1].triangle(tb);
-        const int edges_b = edges_out(o.side[1], tb, b);
-        if (edges_b == 0) return;
-        const vec3 reach = multiply_add(2 * FOOT_SLACK, o.far, search_reach(o, best)) * vec3{1, 1, 1};
-        const vec3 lower = maximum(least_corner(b), o.lower) - reach,
-                   upper = minimum(largest_corner(b), o.upper) + reach;
-        o.side[0].visit(lower, upper, [&](int ta) {
-            const vec3 at[3] = {o.side[0].corner(ta, 0), o.side[0].corner(ta, 1), o.side[0].corner(ta, 2)};
-            for (int i = 0; i < 3; ++i) {
-                if (!owns_edge(o.side[0], ta, i)) continue;
-                for (int j = 0; j < 3; ++j)
-                    if (edges_b >> j & 1) edge_way(o, ta, at, i, tb, b, j, best);
-            }
-        });
+        Directions ways;
+        for (int j = 0; j < 3; ++j)
+            if (is_edge_out(o.side[1], tb, b, j, ways)) edge_ways(o, tb, b, j, ways, best);
     });
 }
 
@@ -188,14 +278,13 @@ SIM_FUNCTION void all_ways(const MeshOverlap& o, real radius, OverlapWay& best) 
     all_edge_ways(o, best);
 }
 
-// Looks for a better way, near by first: where one is found that is well within reach, none is further away.
+// Looks for a better way, near by first: where one is found within reach, none is further away.
 SIM_FUNCTION void search_ways(const MeshOverlap& o, real radius, OverlapWay& best) {
-    const real furthest = o.limit + o.moved;
     for (real reach = FIRST_REACH * radius;; reach *= REACH_GROWTH) {
-        const bool is_last = best.name.kind != NO_WAY || !(reach < furthest);
+        const bool is_last = best.name.kind != NO_WAY || !(reach + o.moved < o.limit);
         if (best.name.kind == NO_WAY) best.left = is_last ? REAL_INFINITY : reach;
         all_ways(o, radius, best);
-        if (is_last || best.left <= real(0.5) * reach) return;
+        if (is_last || best.name.kind != NO_WAY) return;
     }
 }
 

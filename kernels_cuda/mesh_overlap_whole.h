@@ -18,7 +18,7 @@ SIM_STAGE OverlapWay way_of_crossing(const MeshOverlap& o, real radius) {
     const auto visit_lines = [&](auto visit) {
         o.side[1].visit(o.lower, o.upper, [&](int tb) {
             const Triangle b = o.side[1].triangle(tb);
-            o.side[0].visit(least_corner(b), largest_corner(b), [&](int ta) {
+            visit_crossing(o, o.side[0], b, [&](int ta) {
                 const Triangle a = o.side[0].triangle(ta);
                 vec3 from, to;
                 if (!crossing_line(a, b, from, to)) return;
@@ -100,8 +100,7 @@ SIM_STAGE void way_by_whole_face(const MeshOverlap& o, int k, int t, const Trian
 // The least triangle of mesh 1 - k that crosses triangle t of mesh k; -1: none.
 SIM_FUNCTION int triangle_crossing(const MeshOverlap& o, int k, const Triangle& triangle) {
     int first = -1;
-    o.side[1 - k].visit(maximum(least_corner(triangle), o.lower), minimum(largest_corner(triangle), o.upper),
-                        [&](int u) {
+    visit_crossing(o, o.side[1 - k], triangle, [&](int u) {
         if ((first < 0 || u < first) && triangles_cross(triangle, o.side[1 - k].triangle(u))) first = u;
     });
     return first;
@@ -187,7 +186,10 @@ SIM_STAGE OverlapWay way_along(const MeshOverlap& o, vec3 n, real most) {
         const Triangle b = o.side[1].triangle(tb);
         const vec3 low = least_corner(b), high = largest_corner(b), near = (way.depth - slack) * n;
         const vec3 from = minimum(low + near, low + far), to = maximum(high + near, high + far);
-        o.side[0].visit(maximum(from, lower), minimum(to, upper), [&](int ta) {
+        TurnedBox column = box_about(b, n);
+        column.lower[2] += way.depth - slack;
+        column.upper[2] += o.far;
+        o.side[0].visit(maximum(from, lower), minimum(to, upper), column, rounding(o), [&](int ta) {
             vec3 last;
             const real shift = shift_beyond(o.side[0].triangle(ta), b, n, last);
             const WayName name = {2, ta, tb};
