@@ -28,6 +28,9 @@ constexpr real CONVEX_SINE = 1e-5f, LEFT_PART = 1e-6f;
 // put elsewhere.
 constexpr int ENDLESS = 16, MOST_ANCHORS = 4;
 
+// Segments on which a star's ways are told to be longer than the best.
+constexpr int MOST_SEGMENTS = 8;
+
 // Faces that a star holds. A closed fan of more about a vertex is taken in sectors.
 constexpr int MOST_STAR_FACES = 64, SECTOR_FACES = MOST_STAR_FACES - 1;
 
@@ -121,6 +124,14 @@ struct Star {
         take_ray(first);
         if (dot(first, last) < 0) take_ray(normalize(first + last, cross(face.normal, first)));
         if (triangle_across(s, t, (at + 2) % 3) < 0) take_ray(last);
+    }
+
+    // The number of the normal along which p is lowest.
+    SIM_FUNCTION int lowest(vec3 p) const {
+        int low = 0;
+        for (int k = 1; k < normals; ++k)
+            if (dot(normal[k], p) < dot(normal[low], p)) low = k;
+        return low;
     }
 
     // No edge goes in front of a face.
@@ -268,16 +279,43 @@ struct ExitSearch {
         take(depth, n, multiply_add(depth, n, lowest), gap);
     }
 
-    // Can no way by a closed star be shorter than the best? Its normals are within some angle of their mean m, and
-    // along n the way is at least n . (tip - c), c the body's point furthest against m.
-    SIM_FUNCTION bool is_longer(const Star& star, vec3 mean, real cosine) const {
-        if (!star.closed || !(cosine > 0)) return false;
-        const vec3 apart = star.tip - body_support(s, -mean);
-        const real along = dot(apart, mean), sine = square_root(maximum(1 - cosine * cosine, real(0)));
-        const real across = square_root(maximum(dot(apart, apart) - along * along, real(0)));
-        // the angle between `apart` and m, and that of the normals, together at most half a turn
-        if (!(along > -cosine * length(apart))) return false;
-        return along * cosine - across * sine >= best.depth + LONGER_PART * s.radius;
+    // The point furthest along the unit vector n of the hull of the tip and the triangle, less the body: the way along
+    // n is n . point.
+    SIM_FUNCTION vec3 way_point(const Star& star, vec3 n) const { return highest(star.tip, n) - body_support(s, -n); }
+
+    // Is every way by a closed star certain to be longer than the best? Unit vectors in its cone are sums of the faces'
+    // normals n_k with weights of together at least 1, so along them the way is at least the least n_k . p, if that is
+    // not negative, for any point p of the hull of way points. Looks for such a p on segments from a to b, at whose
+    // ends different normals have the least: where both have as much, or, if another one has less there, from there on
+    // to that one's way point. Else a way point square to the segment takes the place of an end. A way point that is
+    // lower itself is of a way that is not longer.
+    SIM_FUNCTION bool is_longer(const Star& star, vec3 mean) const {
+        if (!star.closed) return false;
+        const real limit = maximum(best.depth + LONGER_PART * s.radius, real(0));
+        vec3 a = way_point(star, mean);
+        int i = star.lowest(a);
+        if (dot(star.normal[i], a) >= limit) return true;
+        vec3 b = way_point(star, star.normal[i]);
+        for (int round = 0; round < MOST_SEGMENTS; ++round) {
+            const vec3 first = star.normal[i], last = star.normal[star.lowest(b)];
+            if (dot(last, b) >= limit) return true;
+            const real up = dot(first, b - a), down = dot(last, a - b);
+            const real part = divide(dot(last - first, a), up + down);
+            if (!(up > 0 && down > 0 && part > 0)) return false;
+            const vec3 p = multiply_add(part, b - a, a);
+            const int low = star.lowest(p);
+            if (dot(star.normal[low], p) >= limit) return true;
+            const bool is_other = dot(star.normal[low], p) < dot(first, p) - LEFT_PART * s.radius;
+            const vec3 n = is_other ? star.normal[low] : normalize(down * first + up * last, first);
+            const vec3 c = way_point(star, n);
+            if (!(dot(n, c) > limit)) return false;
+            if (is_other) a = p, b = c;
+            else if (dot(first, c) < dot(last, c)) a = c;
+            else b = c;
+            i = star.lowest(a);
+            if (dot(star.normal[i], a) >= limit) return true;
+        }
+        return false;
     }
 
     // Makes points of the star's rays.
@@ -286,9 +324,9 @@ struct ExitSearch {
         for (int k = 0; k < star.normals; ++k) sum = sum + star.normal[k];
         for (int i = 0; i < star.rays; ++i) inwards = inwards + star.ray[i];
         const vec3 mean = normalize(sum, star.normal[0]);
+        if (is_longer(star, mean)) return;
         real cosine = 1;
         for (int k = 0; k < star.normals; ++k) cosine = minimum(cosine, dot(mean, star.normal[k]));
-        if (is_longer(star, mean, cosine)) return;
         const vec3 down = s.surface.is_field ? vec3{0, 0, -1} : cosine > 0 ? -mean : normalize(inwards, -mean);
         const real endless = ENDLESS * (s.radius + face_depth);
         vec3 anchor = highest(star.tip, mean);
@@ -367,18 +405,21 @@ struct ExitSearch {
     }
 };
 
-// Features are taken in any order: the shortest way does not depend on it, to the bit.
+// Features are taken in any order: the shortest way does not depend on it, to the bit. The search ends early at a way
+// that is no longer than `enough`: then that, and not the shortest, is returned.
 template <class Team>
-SIM_STAGE SurfaceExit least_exit_of(Team& team, const BodyOverSurface& s, const BodyBox& body, int t) {
+SIM_STAGE SurfaceExit least_exit_of(Team& team, const BodyOverSurface& s, const BodyBox& body, int t, real enough) {
     const Triangle cut = load_triangle(s.surface, t, s.origin);
     ExitSearch search = {s, body, cut, {REAL_INFINITY, zero_vec3(), zero_vec3(), t}, REAL_INFINITY, {}, 0, 0};
     search.by_face(cut, -REAL_INFINITY);
     const auto box = [&] { return search.box(); };
+    const auto is_enough = [&] { return !(search.best.depth > enough); };
     const auto agree = [&] {
         const auto shorter = [](const SurfaceExit& a, const SurfaceExit& b) { return a.is_shorter(b); };
         search.best = team.best(search.best, shorter);
     };
     share_triangles(team, s.surface, box, [&](int u) {
+        if (is_enough()) return;
         if (u >= 0) {
             const Triangle face = load_triangle(s.surface, u, s.origin);
             search.by_face(face, body.gap(face));
@@ -387,6 +428,7 @@ SIM_STAGE SurfaceExit least_exit_of(Team& team, const BodyOverSurface& s, const 
     });
     search.face_depth = search.best.depth;
     share_triangles(team, s.surface, box, [&](int u) {
+        if (is_enough()) return;
         if (u >= 0) search.by_features(u);
         agree();
     });
@@ -518,7 +560,7 @@ SIM_STAGE SurfaceExit exit_of_body(Team& team, const BodyOverSurface& s, const S
     ExitQueue queue = {s, box_of_body(s), own_box(s.body), known, {}, {REAL_INFINITY, 0}, {}};
     queue.fill(team);
     for (int t = queue.take(team); t >= 0; t = queue.take(team)) {
-        const SurfaceExit exit = least_exit_of(team, s, queue.body, t);
+        const SurfaceExit exit = least_exit_of(team, s, queue.body, t, queue.longest.depth);
         if (exit.depth > queue.longest.depth) queue.longest = exit;
     }
     return queue.longest;
