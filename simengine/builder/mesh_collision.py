@@ -355,7 +355,9 @@ def _tree_rows(meshes: Sequence[Mesh], trees: Sequence[TriangleTree | None]) -> 
     known = [tree for tree in trees if tree is not None]
     nodes = np.cumsum([0, *(0 if tree is None else len(tree.lower) for tree in trees)])
     return {
-        "mesh_solid": np.array([_solidity(*each) for each in zip(meshes, trees, strict=True)], np.int32).reshape(-1),
+        "mesh_solid": np.array(
+            [0 if tree is None else solidity_of(mesh) for mesh, tree in zip(meshes, trees, strict=True)], np.int32
+        ).reshape(-1),
         "mesh_order": _joined(order, (0,)).astype(np.int32),
         "mesh_neighbour": _joined(neighbour, (0, 3)).astype(np.int32),
         "mesh_node_start": nodes.astype(np.int32),
@@ -364,17 +366,17 @@ def _tree_rows(meshes: Sequence[Mesh], trees: Sequence[TriangleTree | None]) -> 
     }
 
 
-def _solidity(mesh: Mesh, tree: TriangleTree | None) -> int:
+@functools.lru_cache(maxsize=4096)
+def solidity_of(mesh: Mesh) -> int:
     """1 where each edge has two triangles, which run along it in opposite senses, and the volume is positive; 2 where
     the solid is convex as well; else 0. Triangles that name a vertex twice do not count."""
-    if tree is None:
-        return 0
-    lone = (tree.neighbour < 0).any(axis=1)
+    across = triangle_tree(mesh).neighbour
+    lone = (across < 0).any(axis=1)
     if lone.any() and not is_pinched(welded(mesh.vertices, mesh.triangles))[lone].all():
         return 0
     if not mesh.moments_about(mesh.vertices.mean(axis=0))[0] > 0:
         return 0
-    return 2 if _is_convex(mesh.vertices, mesh.triangles, tree.neighbour) else 1
+    return 2 if _is_convex(mesh.vertices, mesh.triangles, across) else 1
 
 
 def _is_convex(points: np.ndarray, triangles: np.ndarray, neighbour: np.ndarray) -> bool:

@@ -140,7 +140,7 @@ def test_ball_and_free_joints_refuse_what_they_do_not_have():
             lambda b: b.add_shape_heightfield(0, [[1, NAN], [0, 1]], 1, 1, label="s"),
             "s: .* row 0, column 1 is not finite",
         ),
-        (lambda b: b.add_shape_heightfield(0, [["a"]], 1, 1, label="s"), "s: heights must be a table of numbers"),
+        (lambda b: b.add_shape_heightfield(0, [["a"]], 1, 1, label="s"), "s: heights must be a table of real numbers"),
         (lambda b: b.add_shape_collision_filter_pair(0, 9), "shape collision filter: names shapes 0 and 9"),
         (lambda b: b.add_site(9), "site, body: is 9"),
     ],
