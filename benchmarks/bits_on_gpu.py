@@ -131,6 +131,8 @@ def report(forms: list[Form], found: dict[Form, list[str]], expected: dict[str, 
             print(f"{row} got to step {form.done} of {form.steps} |")
             continue
         pairs = list(zip(found[form], expected[f"{scene} {precision} {form.steps} steps"], strict=False))
+        if not pairs:
+            raise RuntimeError(f"{form.name} of {scene} in {precision} has no world to compare")
         differ = sum(a != b for a, b in pairs)
         wrong += differ
         print(f"{row} {differ} of {len(pairs)} differ |")

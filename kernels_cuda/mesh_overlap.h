@@ -11,7 +11,7 @@
 
 #include "mesh_solid.h"
 
-// A box of the frame with axes of its own, each of unit length or zero.
+// A box of the frame with axes of its own, each of unit length or zero: then it is endless.
 struct TurnedBox {
     vec3 axis[3];
     real lower[3], upper[3];
@@ -160,9 +160,19 @@ SIM_INLINE TurnedBox box_at(vec3 p, vec3 x, vec3 y, vec3 z) {
     return {{x, y, z}, {at[0], at[1], at[2]}, {at[0], at[1], at[2]}};
 }
 
-// A box about a triangle: along its first edge as seen along `z`, the last axis.
+// The direction of an edge as seen along the unit vector z: square to that but for round-off, which the second of two
+// projections sees to. Zero: it is seen nearly end on (by this sine).
+constexpr real END_ON = real(1e-3);
+
+SIM_FUNCTION vec3 seen_along(vec3 z, vec3 edge) {
+    const vec3 once = multiply_add(-dot(edge, z), z, edge), twice = multiply_add(-dot(once, z), z, once);
+    return dot(twice, twice) > END_ON * END_ON * dot(edge, edge) ? normalize(twice) : zero_vec3();
+}
+
+// A box about a triangle: along its first edge as seen along `z`, the last axis. Where the edge is seen end on, it has
+// no other axes.
 SIM_FUNCTION TurnedBox box_about(const Triangle& t, vec3 z) {
-    const vec3 edge = t.corner[1] - t.corner[0], x = normalize(multiply_add(-dot(edge, z), z, edge));
+    const vec3 x = seen_along(z, t.corner[1] - t.corner[0]);
     TurnedBox box = box_at(t.corner[0], x, cross(z, x), z);
     for (int i = 1; i < 3; ++i) box.hold(t.corner[i]);
     return box;

@@ -86,6 +86,20 @@ SIM_STAGE void vertex_way(const MeshOverlap& o, int k, int t, int corner, vec3 p
     best.sense[k] = own.sense, best.sense[1 - k] = sense;
 }
 
+// The triangle whose edges lie by `slack` outside those of a face: larger about the centre of the circle in the face.
+SIM_FUNCTION Triangle widened(const Triangle& face, real slack) {
+    real edge[3];
+    for (int i = 0; i < 3; ++i) edge[i] = length(face.corner[(i + 2) % 3] - face.corner[(i + 1) % 3]);
+    const real round = edge[0] + edge[1] + edge[2];
+    const vec3 area = cross(face.corner[1] - face.corner[0], face.corner[2] - face.corner[0]);
+    const vec3 sum = edge[0] * face.corner[0] + edge[1] * face.corner[1] + edge[2] * face.corner[2];
+    const vec3 centre = reciprocal(round) * sum;
+    const real larger = divide(slack * round, length(area));  // slack over the radius of the circle
+    Triangle wide = face;
+    for (int i = 0; i < 3; ++i) wide.corner[i] = multiply_add(larger, face.corner[i] - centre, face.corner[i]);
+    return wide;
+}
+
 // A box about what a face pushes out, behind it, and where `sense` is 0 in front of it too.
 SIM_FUNCTION TurnedBox box_behind(const Triangle& face, real sense, Depths depths) {
     TurnedBox box = box_about(face, face.normal);
@@ -108,11 +122,13 @@ SIM_FUNCTION void all_vertex_ways(const MeshOverlap& o, int k, real slack, Overl
         const bool either = other.sense == 0;
         const Depths depths = search_depths(o, best, dot(way, o.shift_of(k)), either ? o.moved : real(0));
         if (depths.most < depths.least) return;
-        vec3 lower = least_corner(face), upper = largest_corner(face);
+        const Triangle wide = widened(face, slack);
+        vec3 lower = least_corner(wide), upper = largest_corner(wide);
         sweep_box(lower, upper, depths.most, -way, either ? absolute(face.normal) : zero_vec3(), slack + 4 * o.clear);
         lower = maximum(lower, o.lower), upper = minimum(upper, o.upper);
-        if (!meet({lower, upper}, lower, upper)) return;
-        const TurnedBox prism = box_behind(face, other.sense, depths);
+        const vec3 room = upper - lower;
+        if (minimum(room.x, minimum(room.y, room.z)) < 0) return;
+        const TurnedBox prism = box_behind(wide, other.sense, depths);
         own.visit(lower, upper, prism, slack + rounding(o), [&](int t) {
             for (int i = 0; i < 3; ++i) {
                 const vec3 p = own.corner(t, i);

@@ -301,7 +301,7 @@ struct ExitSearch {
             if (dot(last, b) >= limit) return true;
             const real up = dot(first, b - a), down = dot(last, a - b);
             const real part = divide(dot(last - first, a), up + down);
-            if (!(up > 0 && down > 0 && part > 0)) return false;
+            if (!(up > 0 && down > 0 && part > 0 && part <= 1)) return false;
             const vec3 p = multiply_add(part, b - a, a);
             const int low = star.lowest(p);
             if (dot(star.normal[low], p) >= limit) return true;

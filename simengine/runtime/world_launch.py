@@ -99,7 +99,7 @@ def launch_of(model, name: str, memory: str, kernel: Callable[[str], Kernel], ov
 
 def compile_together(model, launches: Sequence[WorldLaunch]) -> None:
     """Compile the kernels of launches that are to follow each other at the same time, rather than each at its first
-    call. Debug mode and emulated lanes, which compile forms of their own, leave that to the calls."""
+    call. While a mode is on (``modes.special``), which may want other forms of them, that is left to the calls."""
     if modes.special:
         return
     modules = dict.fromkeys(module for launch in launches for module in launch.modules())
