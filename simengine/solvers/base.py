@@ -12,6 +12,7 @@ from simengine.containers import to_numpy
 from simengine.enums import ShapeFlag, ShapeType, StatusBit
 from simengine.errors import ModelError, UnsupportedError, did_you_mean, shortened
 from simengine.solvers.coordinates import disagreement
+from simengine.solvers.elements import Element, number_in_words
 from simengine.solvers.status import Status, check_status
 
 
@@ -78,20 +79,19 @@ class Solver:
 
     # checks
 
-    def report_unsupported(self, what: str, elements, always_warn: bool = False) -> None:
-        """Raise UnsupportedError, or warn once, that the solver does not support ``what`` of the named elements: those
-        of one world of each kind."""
+    def report_unsupported(self, what: str, elements: list[Element], always_warn: bool = False) -> None:
+        """Raise UnsupportedError, or warn once, that the solver does not support ``what`` of the elements."""
         if not elements:
             return
+        names = [element.name for element in elements]
         if self.unsupported == "raise" and not always_warn:
             raise UnsupportedError(
                 f'{what} not supported; remove them, or pass unsupported="warn" to go on without',
                 solver=self.name,
                 property=what,
-                elements=elements,
+                elements=names,
             )
-        each = " in each world" if self.model.world_count > len(self.model.groups) == 1 else ""
-        message = f"solvers.{self.name}: {what} ignored: {len(elements)}{each} ({shortened(elements)})"
+        message = f"solvers.{self.name}: {what} ignored: {number_in_words(elements)} ({shortened(names)})"
         warnings.warn(message, stacklevel=4)
 
     def warn_of_pairs(self) -> None:

@@ -18,6 +18,7 @@ from simengine.runtime.kernel import Kernel
 from simengine.runtime.world_launch import WorldLaunch, compile_together, lanes_for
 from simengine.solvers import advise
 from simengine.solvers.base import Solver, checked_dt
+from simengine.solvers.elements import elements_once
 from simengine.solvers.specialise import Forms
 from simengine.values import written
 
@@ -151,20 +152,19 @@ class Featherstone(Solver):
 
     def _refuse_unsupported(self) -> None:
         model = self.model
-        dimension = to_numpy(model.shape_contact_dim)
-        shapes = [model.shape_label[i] for i in _in_one_world(model, "shape", (dimension != 1) & (dimension != 3))]
-        of_pairs = to_numpy(model.contact_pair_dim)
-        pairs = _in_one_world(model, "contact_pair", (of_pairs == 4) | (of_pairs == 6))
-        shapes += [f"contact pair {i}" for i in pairs]
-        self.report_unsupported("contact dimensions other than 1 and 3 are", shapes)
-        joints = _in_one_world(model, "joint", to_numpy(model.joint_type) == JointType.DISTANCE)
-        self.report_unsupported("distance joints are", [model.joint_label[i] for i in joints])
-        self.report_unsupported("limits of the rotation of joints other than ball joints are", _turns_limited(model))
+        dimension, of_pairs = to_numpy(model.shape_contact_dim), to_numpy(model.contact_pair_dim)
+        shapes = elements_once(model, "shape", (dimension != 1) & (dimension != 3))
+        names = [f"contact pair {i}" for i in range(len(of_pairs))]
+        pairs = elements_once(model, "contact_pair", (of_pairs == 4) | (of_pairs == 6), names)
+        self.report_unsupported("contact dimensions other than 1 and 3 are", shapes + pairs)
+        distances = elements_once(model, "joint", to_numpy(model.joint_type) == JointType.DISTANCE)
+        self.report_unsupported("distance joints are", distances)
+        turns = elements_once(model, "joint", _turns_limited(model))
+        self.report_unsupported("limits of the rotation of joints other than ball joints are", turns)
         mimic = to_numpy(model.equality_type) == EqualityType.JOINT
-        labels = model.equality_label
-        loops = [labels[i] for i in _in_one_world(model, "equality", ~mimic)]
+        loops = elements_once(model, "equality", ~mimic)
         self.report_unsupported("equality constraints and loop joints are", loops)
-        mimics = [labels[i] for i in _in_one_world(model, "equality", mimic)]
+        mimics = elements_once(model, "equality", mimic)
         self.report_unsupported("equalities between joints are", mimics, always_warn=True)
         self.warn_of_pairs()
 
@@ -291,20 +291,12 @@ def _kernel(name: str) -> Kernel:
     return Kernel("featherstone.cu", name, quick=True)
 
 
-def _in_one_world(model, kind: str, chosen) -> np.ndarray:
-    """Indices of the elements that are ``chosen`` in one world of each batch group, or are shared by all."""
-    indices, starts = np.flatnonzero(chosen), to_numpy(getattr(model, f"world_{kind}_start"))
-    worlds = [*(int(group.worlds[0]) for group in model.groups), model.world_count]
-    return indices[np.isin(np.searchsorted(starts, indices, side="right") - 1, worlds)]
-
-
-def _turns_limited(model) -> list[str]:
-    """Labels of joints in one world with a limit that only a ball joint can have and that are none."""
+def _turns_limited(model) -> np.ndarray:
+    """Which joints have a limit that only a ball joint can have and are none."""
     limited = np.isfinite(to_numpy(model.joint_angle_limit))
     for name in ("joint_swing_limit", "joint_twist_limit"):
         limited = limited | np.isfinite(to_numpy(getattr(model, name))).any(axis=1)
-    others = limited & (to_numpy(model.joint_type) != JointType.BALL)
-    return [model.joint_label[i] for i in _in_one_world(model, "joint", others)]
+    return limited & (to_numpy(model.joint_type) != JointType.BALL)
 
 
 def _choice(parameter: str, value, kinds) -> int:

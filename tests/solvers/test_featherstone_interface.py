@@ -323,6 +323,45 @@ def test_unsupported_properties_of_worlds_that_differ_are_all_named():
     assert "ball" in told and "each world" not in told
 
 
+def ball_of_dimension(dimension):
+    builder = sim.ModelBuilder()
+    material = sim.Material(contact_dim=dimension)
+    builder.add_shape_sphere(builder.add_body(), 0.1, label="ball", material=material)
+    return builder
+
+
+def test_unsupported_properties_are_found_in_every_world_of_a_group():
+    """Worlds of one batch group may differ in contact dimensions."""
+    builder = sim.ModelBuilder()
+    for dimension in (3, 6, 4):
+        builder.add_builder(ball_of_dimension(dimension))
+    model = builder.finalize(device="cpu")
+    assert len(model.groups) == 1
+    with pytest.raises(sim.UnsupportedError, match="contact dimensions") as caught:
+        sim.solvers.Featherstone(model)
+    assert len(caught.value.elements) == 1
+    with pytest.warns(UserWarning, match=r"are ignored: 1 in some worlds \("):
+        sim.solvers.Featherstone(model, unsupported="warn")
+
+
+def test_limits_of_rotation_are_found_in_every_world_of_a_group():
+    world, builder = sim.ModelBuilder(), sim.ModelBuilder()
+    world.add_joint_free(-1, world.add_body(mass=1.0, inertia=(1, 1, 1)), label="floats")
+    builder.replicate(world, 3)
+    model = builder.finalize(device="cpu")
+    model.joint_angle_limit[1] = 0.5
+    with pytest.raises(sim.UnsupportedError, match="floats"):
+        sim.solvers.Featherstone(model)
+
+
+def test_unsupported_properties_of_shared_shapes_are_told_as_such():
+    builder = sim.ModelBuilder()
+    builder.replicate(ball_of_dimension(4), 3)
+    builder.add_ground_plane(label="ground", material=sim.Material(contact_dim=6))
+    with pytest.warns(UserWarning, match=r"ignored: 1 in each world, 1 shared by all worlds \(.*ball, ground\)"):
+        sim.solvers.Featherstone(builder.finalize(device="cpu"), unsupported="warn")
+
+
 @pytest.mark.parametrize("limit, value", [("angle", 0.5), ("swing", (0.5, np.inf)), ("twist", (-np.inf, 0.5))])
 def test_limits_of_rotation_of_a_free_joint_are_refused_by_name(limit, value):
     builder = sim.ModelBuilder()
