@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -20,9 +18,8 @@ MASS_RATIO = 1e4
 MASS_SHARE = 1e-4
 """Share of its tree's mass below which what a body shows a contact is too little to carry the tree."""
 
-
-MOST_SURFACES = 100
-"""Shapes of a world, one or two of each material and those least damped, that are looked at in pairs."""
+MOST_ROWS = 100
+"""Contacts that differ, and limits, those least damped, whose rebound is looked at."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +45,8 @@ def advise(solver, dt: float) -> list[Advice]:
         if masses:
             found += _explicit_springs(world, masses[number], dt)
         found += _short_time_constants(world, dt)
-        found += _gaining_contacts(world, dt)
-        found += _gaining_limits(world, dt)
+        found += _gaining_contacts(world, group.tables, dt, solver.restitution_speed)
+        found += _gaining_limits(world, dt, solver.restitution_speed)
         found += _mass_ratios(world)
         found += _massless_bodies(world)
     return found
@@ -180,103 +177,122 @@ def _rest_depth(world: _World, shape: int, dt: float) -> float:
     return float(world.gravity * (1 - impedance) * np.square(np.minimum(2 * dt * ratio, 1e100)))
 
 
-def _gaining_contacts(world: _World, dt: float) -> list[Advice]:
-    """Contacts so little damped for the step that a body can leave one faster than it came."""
-    contacts = [c for c in (*_contacts_of_materials(world), *_contact_pairs(world)) if c[3] < 1]
-    references = np.array([c[2:] for c in contacts]).reshape(-1, 2)
+def _gaining_contacts(world: _World, pairs, dt: float, restitution_speed: float) -> list[Advice]:
+    """Contacts so little damped for the step that a body can leave one faster than it came. ``pairs``: those of shapes
+    that may touch, the tables of the world's batch group."""
+    materials = _Materials(world)
+    first, second, parameter = _distinct_pairs(materials.numbers(), materials.fixed, pairs)
+    rows, soft = materials.rows(first, second, parameter)
+    rows, contacts = rows[soft], np.sort(np.column_stack([first, second])[soft], axis=1)
 
     def names(worst: int) -> str:
-        first, second = contacts[worst][:2]
-        return f"shapes {world.model.shape_label[first]!r} and {world.model.shape_label[second]!r}"
+        one, other = (world.model.shape_label[materials.shapes[i]] for i in contacts[worst])
+        return f"shapes {one!r} and {other!r}"
 
-    return _gaining(references, dt, "contact", names, "pairs of materials")
+    return _gaining(rows, dt, restitution_speed, "contact", names, "pairs of materials")
 
 
-def _gaining_limits(world: _World, dt: float) -> list[Advice]:
+def _gaining_limits(world: _World, dt: float, restitution_speed: float) -> list[Advice]:
     """The same of joints at their limits."""
     limited = np.isfinite(world.rows("joint_limit_lower", "dof")) | np.isfinite(world.rows("joint_limit_upper", "dof"))
-    references = world.rows("joint_limit_reference", "dof")
-    low = np.flatnonzero(limited & (world.rows("joint_limit_ke", "dof") == 0) & (references[:, 1] < 1))
-    return _gaining(
-        references[low], dt, "limit", lambda worst: world.joint_of_dof(int(low[worst])), "degrees of freedom"
-    )
+    dofs = np.flatnonzero(limited & (world.rows("joint_limit_ke", "dof") == 0))
+    reference, impedance = (world.rows(f"joint_limit_{name}", "dof")[dofs] for name in ("reference", "impedance"))
+    rows = np.column_stack([reference, impedance, np.zeros(len(dofs))])
+
+    def names(worst: int) -> str:
+        return world.joint_of_dof(int(dofs[worst]))
+
+    return _gaining(rows, dt, restitution_speed, "limit", names, "degrees of freedom")
 
 
-def _gaining(references: np.ndarray, dt: float, what: str, names, kind: str) -> list[Advice]:
-    """Of rows with these (time constant, damping ratio), those that gain speed; the worst stands for all."""
-    if not len(references):
+def _gaining(rows: np.ndarray, dt: float, restitution_speed: float, what: str, names, kind: str) -> list[Advice]:
+    """Of rows as those of rebound.py, those that throw back faster; the worst stands for all."""
+    if not len(rows):
         return []
-    distinct, number = np.unique(references, axis=0, return_inverse=True)
-    speeds = rebound(*distinct.T, dt)[number.reshape(-1)]
+    distinct, number = np.unique(rows, axis=0, return_inverse=True)
+    least_damped = np.argsort(distinct[:, 1])[:MOST_ROWS]
+    speeds = np.zeros(len(distinct))
+    speeds[least_damped] = rebound(distinct[least_damped], dt, restitution_speed)
+    speeds = speeds[number.reshape(-1)]
     gaining = np.count_nonzero(speeds > 1)
     if not gaining:
         return []
     worst = int(speeds.argmax())
-    constant, ratio = (float(v) for v in references[worst])
+    safe = least_ratio(rows[worst], dt, restitution_speed)
     more = f" and {gaining - 1} more {kind}" if gaining > 1 else ""
+    cure = "raise the damping ratio, or shorten dt" if np.isfinite(safe) else "shorten dt, or change the impedance"
     problem = (
         f"the damping ratio of the {what} is too low for dt {dt:.4g} s, so what meets it leaves it up to "
-        f"{speeds[worst]:.3g} times as fast; raise the damping ratio, or shorten dt"
+        f"{speeds[worst]:.3g} times as fast; {cure}"
     )
-    return [Advice(names(worst) + more, problem, ratio, least_ratio(constant, dt))]
+    return [Advice(names(worst) + more, problem, float(rows[worst, 1]), safe)]
 
 
-class _Surface(NamedTuple):
-    """A shape and what of its material decides how it throws back. ``moves``: whether contacts move it."""
-
-    shape: int
-    body: int
-    moves: bool
-    reference: np.ndarray
-    stiffness: float
-    combine: int
-    priority: int
-
-
-def _contacts_of_materials(world: _World):
-    """(shape, shape, time constant, damping ratio) of the materials in the world that may meet, as contact.h mixes
-    them, in the impedance form: one of each two."""
-    for one, other in itertools.combinations(_surfaces(world), 2):
-        if one.body == other.body or not (one.moves or other.moves):
-            continue
-        pair = (one, other)
-        if max(one.combine, other.combine) == CombineMode.MJCF and one.priority != other.priority:
-            pair = (max(pair, key=lambda surface: surface.priority),)
-        if not any(surface.stiffness for surface in pair):
-            constant, ratio = np.mean([surface.reference for surface in pair], axis=0)
-            yield one.shape, other.shape, constant, ratio
+def _distinct_pairs(material: np.ndarray, fixed: np.ndarray, pairs):
+    """Shapes, shapes, and contact pairs or -1, of the pairs that may touch and move: one of each two materials."""
+    first, second, parameter = (pairs[f"pair_{name}"] for name in ("shape0", "shape1", "parameter"))
+    moves = ~(fixed[first] & fixed[second])  # two that nothing moves are listed as contact pairs alone
+    first, second, parameter = first[moves], second[moves], parameter[moves]
+    one, other = material[first], material[second]
+    sizes = (material.max(initial=0) + 1, material.max(initial=0) + 1, parameter.max(initial=-1) + 2)
+    numbers = np.ravel_multi_index((np.minimum(one, other), np.maximum(one, other), parameter + 1), sizes)
+    chosen = np.unique(numbers, return_index=True)[1]
+    return first[chosen], second[chosen], parameter[chosen]
 
 
-def _surfaces(world: _World) -> list[_Surface]:
-    """Of each material two shapes that collide, on two bodies, rather such that move; those of all worlds count too."""
-    model, own = world.model, world.range["shape"]
-    shapes = np.r_[own, int(to_numpy(model.world_shape_start)[-1]) : model.shape_count]
-    flags, body, *material = (
-        to_numpy(getattr(model, f"shape_{name}"))[shapes]
-        for name in ("flags", "body", "reference", "stiffness", "combine", "priority")
-    )
-    moves = body >= 0
-    moves[moves] = ~world.kinematic[body[moves] - world.range["body"].start]
-    collides = np.flatnonzero((flags & ShapeFlag.COLLIDES) != 0)
-    table = np.column_stack([*material, ~moves, body]).astype(float)[collides]
-    rows, first = np.unique(table, axis=0, return_index=True)  # ascending: of a material what moves comes first
-    of_material: dict[bytes, list[_Surface]] = {}
-    for row, i in zip(rows, collides[first], strict=True):
-        surface = _Surface(int(shapes[i]), int(body[i]), bool(moves[i]), *(values[i] for values in material))
-        of_material.setdefault(row[:-2].tobytes(), []).append(surface)
-    chosen = [surface for same in of_material.values() for surface in same[:2]]
-    return sorted(chosen, key=lambda surface: surface.reference[1])[:MOST_SURFACES]
+class _Materials:
+    """What decides how the shapes of a world throw back, and those of all worlds after them, numbered as in the
+    tables of a batch group. ``fixed``: of each shape, whether nothing moves it."""
+
+    def __init__(self, world: _World):
+        model = world.model
+        own, shared = world.range["shape"], slice(int(to_numpy(model.world_shape_start)[-1]), model.shape_count)
+        self.shapes = [*range(own.start, own.stop), *range(shared.start, shared.stop)]
+
+        def rows(name: str) -> np.ndarray:
+            array = getattr(model, f"shape_{name}")
+            return np.concatenate([to_numpy(array[own]), to_numpy(array[shared])]).astype(float)
+
+        self.fixed = rows("immovable") != 0
+        self.reference, self.impedance = rows("reference"), rows("impedance")
+        self.stiffness, self.restitution = rows("stiffness"), rows("restitution")
+        self.combine, self.priority = rows("combine"), rows("priority")
+        start, end = (int(i) for i in to_numpy(model.world_contact_pair_start)[world.number : world.number + 2])
+        self.pair_reference = to_numpy(model.contact_pair_reference[start:end]).astype(float)
+        self.pair_impedance = to_numpy(model.contact_pair_impedance[start:end]).astype(float)
+
+    def numbers(self) -> np.ndarray:
+        """Of each shape the number of its material; equal ones have the same."""
+        columns = (self.reference, self.impedance, self.stiffness, self.restitution, self.combine, self.priority)
+        return np.unique(np.column_stack(columns), axis=0, return_inverse=True)[1].reshape(-1)
+
+    def rows(self, one: np.ndarray, other: np.ndarray, parameter: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of rebound.py of contacts, and which are not in N/m: as contact.h mixes materials, and takes what
+        contact pairs say themselves."""
+        mode = np.maximum(self.combine[one], self.combine[other])
+        higher = np.sign(self.priority[one] - self.priority[other]) * (mode == CombineMode.MJCF)
+        share = 0.5 * (1 + higher)[:, None]  # of the first one's values
+        reference = share * self.reference[one] + (1 - share) * self.reference[other]
+        impedance = share * self.impedance[one] + (1 - share) * self.impedance[other]
+        stiff = ((higher >= 0) & (self.stiffness[one] > 0)) | ((higher <= 0) & (self.stiffness[other] > 0))
+        in_pair = np.flatnonzero(parameter >= 0)
+        own = in_pair[self.pair_reference[parameter[in_pair], 0] > 0]
+        reference[own], stiff[own] = self.pair_reference[parameter[own]], False
+        own = in_pair[self.pair_impedance[parameter[in_pair], 0] >= 0]
+        impedance[own], stiff[own] = self.pair_impedance[parameter[own]], False
+        restitution = _combined_restitution(mode, higher, self.restitution[one], self.restitution[other])
+        return np.column_stack([reference, impedance, restitution]), ~stiff
 
 
-def _contact_pairs(world: _World):
-    """The same of the contact pairs that have a reference of their own."""
-    model = world.model
-    start, end = to_numpy(model.world_contact_pair_start)[world.number : world.number + 2]
-    names = ("shape0", "shape1", "reference")
-    rows = (to_numpy(getattr(model, f"contact_pair_{name}"))[start:end] for name in names)
-    for shape0, shape1, (constant, ratio) in zip(*rows, strict=True):
-        if constant > 0:
-            yield int(shape0), int(shape1), constant, ratio
+def _combined_restitution(mode, higher, one, other) -> np.ndarray:
+    """By combine mode; ``higher``: 1 or -1 where the one or the other has priority."""
+    cases = {
+        CombineMode.AVERAGE: 0.5 * (one + other),
+        CombineMode.MINIMUM: np.minimum(one, other),
+        CombineMode.MULTIPLY: one * other,
+    }
+    chosen = [higher > 0, higher < 0, *(mode == case for case in cases)]
+    return np.select(chosen, [one, other, *cases.values()], np.maximum(one, other))
 
 
 def _moving_pairs(world: _World):

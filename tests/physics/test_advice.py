@@ -10,6 +10,7 @@ import simengine as sim
 from tests.physics.physics_run import Run, worlds
 
 G = 9.81
+FALL = float(np.sqrt(2 * G))  # m/s, after 1 m
 
 
 def rod_on_hinge(inertia=1 / 12, **drive):
@@ -96,15 +97,15 @@ def low_damping(builder, dt):
     return [a for a in sim.solvers.Featherstone(model).advise(dt) if "damping ratio" in a.problem]
 
 
-def dropped_balls(ratio, dt, in_pair=False):
-    """Balls that fall 1 m and by up to a step's way more, in 32 worlds. ``in_pair``: the ratio is that of a contact
-    pair, else of the material of balls and ground."""
-    impedance, scenes = (0.95, 0.95, 0.001, 0.5, 2), []
+def dropped_balls(ratio, dt, in_pair=False, speed=FALL, impedance=(0.95, 0.95, 0.001, 0.5, 2), **material):
+    """Balls that fall to this speed and by up to a step's way more, in 32 worlds. ``in_pair``: the ratio is that of a
+    contact pair, else of the material of balls and ground."""
+    scenes = []
     for phase in np.arange(32) / 32:
         scene = sim.ModelBuilder(gravity=-G)
         if not in_pair:
-            scene.default_material = sim.Material(damping_ratio=ratio, impedance=impedance)
-        drop = 1 + phase * dt * np.sqrt(2 * G)
+            scene.default_material = sim.Material(damping_ratio=ratio, impedance=impedance, **material)
+        drop = speed**2 / (2 * G) + phase * dt * speed
         ball = scene.add_shape_sphere(scene.add_body(xform=sim.transform((0, 0, 0.1 + drop))), 0.1, label="ball")
         ground = scene.add_ground_plane(label="floor")
         if in_pair:
@@ -161,6 +162,35 @@ def test_damping_ratio_of_a_contact_pair():
     assert highest_rebound(dropped_balls(1.02 * found.safe, dt, in_pair=True), dt) < 1
 
 
+@pytest.mark.filterwarnings("ignore:solvers.Featherstone")
+@pytest.mark.parametrize("dt", [1 / 240, 0.0125])
+def test_damping_ratio_where_the_impedance_rises_with_the_depth(dt):
+    """Balls of several speeds: slow ones stay where the contact is weak."""
+    curve, speeds = (0, 0.99, 0.02, 0.5, 6), (0.5, 1.0, 2.0, 4.4)
+    (found,) = low_damping(dropped_balls(0.17, dt, impedance=curve), dt)
+    assert found.safe > 1.2 * low_damping(dropped_balls(0.005, dt), dt)[0].safe
+    for speed in speeds:
+        assert highest_rebound(dropped_balls(0.17, dt, speed=speed, impedance=curve), dt) > 2
+        assert highest_rebound(dropped_balls(1.02 * found.safe, dt, speed=speed, impedance=curve), dt) < 1
+    assert highest_rebound(dropped_balls(0.9 * found.safe, dt, speed=0.5, impedance=curve), dt) > 1.5
+    assert low_damping(dropped_balls(1.02 * found.safe, dt, impedance=curve), dt) == []
+
+
+def test_no_damping_ratio_is_enough_where_the_impedance_falls_steeply_with_the_depth():
+    (found,) = low_damping(dropped_balls(1, 0.0125, impedance=(0.9, 1e-3, 0.01, 0.5, 2)), 0.0125)
+    assert found.safe == np.inf and "raise" not in found.problem
+
+
+@pytest.mark.filterwarnings("ignore:solvers.Featherstone")
+@pytest.mark.parametrize("dt", [1 / 240, 0.0125])
+def test_damping_ratio_of_a_contact_with_restitution(dt):
+    """Restitution turns the body round within a step, from as deep as it came; then the contact acts on it."""
+    (found,) = low_damping(dropped_balls(0.005, dt, restitution=0.3), dt)
+    assert highest_rebound(dropped_balls(0.9 * found.safe, dt, restitution=0.3), dt) > 1.1
+    assert highest_rebound(dropped_balls(1.02 * found.safe, dt, restitution=0.3), dt) < 1
+    assert low_damping(dropped_balls(1.02 * found.safe, dt, restitution=0.3), dt) == []
+
+
 def ball_on(ground, ball, shared=False):
     """A ball above the ground, of these materials; ``shared``: of a ground that belongs to no world."""
     scene, builder = sim.ModelBuilder(gravity=-G), sim.ModelBuilder(gravity=-G)
@@ -179,6 +209,42 @@ def test_damping_ratio_of_two_materials():
     assert low_damping(ball_on(sim.Material(stiffness=1e6), low), dt) == []
     first = sim.Material(damping_ratio=0.05, combine="mjcf", priority=1)
     assert [a.value for a in low_damping(ball_on(first, sim.Material()), dt)] == [0.05]
+
+
+def test_damping_ratio_of_shapes_that_never_touch():
+    """Masks, groups, filters and joints decide which pairs there are."""
+    dt, low = 1 / 240, sim.Material(damping_ratio=0.05)
+
+    def warned(filtered=False, fixed=False, **ball):
+        builder = sim.ModelBuilder(gravity=-G)
+        body = builder.add_body()
+        sphere = builder.add_shape_sphere(body, 0.1, material=low, **ball)
+        ground = builder.add_ground_plane(material=low, contype=1, conaffinity=1, collision_group=1)
+        if filtered:
+            builder.add_shape_collision_filter_pair(sphere, ground)
+        if fixed:
+            builder.add_joint_fixed(-1, body)
+        return bool(low_damping(builder, dt))
+
+    assert warned() and warned(contype=0, conaffinity=1) and warned(collision_group=1)
+    assert not warned(contype=0, conaffinity=0) and not warned(contype=2, conaffinity=2)
+    assert not warned(collision_group=2) and not warned(filtered=True) and not warned(fixed=True)
+
+
+def test_impedance_of_a_contact_pair():
+    """It acts with the damping ratio of the materials, in place of a stiffness too."""
+
+    def found(ground, impedance):
+        builder = sim.ModelBuilder(gravity=-G)
+        body = builder.add_body(xform=sim.transform((0, 0, 1.1)))
+        ball = builder.add_shape_sphere(body, 0.1, material=sim.Material(damping_ratio=0.17))
+        builder.add_contact_pair(ball, builder.add_ground_plane(material=ground), impedance=impedance)
+        return [advice.value for advice in low_damping(builder, 1 / 240)]
+
+    soft, curve = sim.Material(damping_ratio=0.17), (0, 0.99, 0.02, 0.5, 6)
+    stiff = sim.Material(stiffness=1e6)
+    assert found(soft, None) == [] and found(soft, curve) == pytest.approx([0.17])
+    assert found(stiff, None) == [] and found(stiff, curve) == []  # whose own ratio is 1
 
 
 @pytest.mark.parametrize("dt", [1 / 30, 1 / 60, 0.01, 1 / 240, 0.002, 1e-3, 1e-4])
