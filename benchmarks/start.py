@@ -67,8 +67,9 @@ print(json.dumps(seconds))
 
 def run_child(*arguments, cache: str) -> dict[str, float]:
     """Seconds of each phase in a fresh process with its own caches of kernels: the engine's, and that which CUDA keeps
-    of what NVRTC and the driver compiled."""
+    of what NVRTC and the driver compiled. Python's compiled modules are kept, as an installation brings them."""
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "SIMENGINE_CACHE_DIR": cache}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     environment["CUDA_CACHE_PATH"] = str(Path(cache, "cuda"))
     command = [sys.executable, "-c", CHILD, json.dumps(arguments)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

@@ -30,7 +30,10 @@ CONVEX_SLACK = 1e-7
 """A solid is convex when its vertices are in front of no face by more than this part of its extent."""
 
 MOST_CONVEX_TESTS = 2 * 10**8
-"""Vertices times triangles of a mesh that may be asked whether it is convex: a second."""
+"""Vertices times triangles of a mesh that may be asked whether it is convex: a fifth of a second."""
+
+CONVEX_TESTS_AT_A_TIME = 2**17
+"""Of them, so that their distances stay in a processor's cache."""
 
 FLATNESS = 1e-10
 """Points this part of their extent off a plane lie in it."""
@@ -388,11 +391,13 @@ def _is_convex(points: np.ndarray, triangles: np.ndarray, neighbour: np.ndarray)
     slack = CONVEX_SLACK * np.ptp(points, axis=0).max()
     offset = np.einsum("ni,ni->n", normal, corners[:, 0])
     beside = np.einsum("ni,neki->nek", normal, corners[neighbour]) - offset[:, None, None]
-    used = area > 0
+    used = np.flatnonzero(area > 0)
     if beside[used].max(initial=0) > slack or len(points) * len(triangles) > MOST_CONVEX_TESTS:
         return False
-    parts = np.array_split(np.flatnonzero(used), 1 + len(points) * len(triangles) // 10**7)
-    return all((points @ normal[part].T - offset[part]).max(initial=0) <= slack for part in parts)
+    columns = np.ascontiguousarray(points.T)
+    some = max(1, CONVEX_TESTS_AT_A_TIME // len(points))
+    parts = (used[first : first + some] for first in range(0, len(used), some))
+    return all(((normal[part] @ columns).max(axis=1) - offset[part]).max() <= slack for part in parts)
 
 
 def _moved(numbers: np.ndarray, by: int) -> np.ndarray:

@@ -35,6 +35,16 @@ def _generated_headers() -> dict[str, str]:
 def inlined(name, headers: dict[str, str]) -> tuple[str, str]:
     """The text of a kernel's source behind platform.h, all includes inlined; and the source's label."""
     read = source.read_source(name)
+    return _inlined(read, headers) if headers or not read.ours else _inlined_own(name)
+
+
+@functools.cache
+def _inlined_own(name) -> tuple[str, str]:
+    """Of a file of the package, which does not change while it runs."""
+    return _inlined(source.read_source(name), {})
+
+
+def _inlined(read: source.Source, headers: dict[str, str]) -> tuple[str, str]:
     text = f'#include "platform.h"\n#line 1 "{read.label}"\n{read.text}'
     whole = source.Source(read.label, text, read.folder, read.ours)
     return source.inline(whole, {**_generated_headers(), **headers}), read.label

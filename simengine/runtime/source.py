@@ -12,8 +12,8 @@ import numpy as np
 
 from simengine.errors import KernelCompileError, did_you_mean
 
-INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"')
-ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b")
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)".*', re.MULTILINE)
+ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b.*", re.MULTILINE)
 KERNEL = re.compile(r'extern\s*"C"\s+__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\(')
 COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 SHAPE_NOTE = re.compile(r"\(\s*([\w+*, ]+?)\s*,?\s*\)")
@@ -122,23 +122,20 @@ def inline(source: Source, headers: dict[str, str]) -> str:
 def _inline_into(pieces, label, text, folder, headers, once, chain) -> None:
     if label in chain:
         raise KernelCompileError(f"{' includes '.join((*chain, label))}: a cycle of includes", file=label)
-    if ONCE.search(text) or re.search(ONCE.pattern, text, re.MULTILINE):
+    if ONCE.search(text):
         once.add(label)
+        text = ONCE.sub("", text)
     pieces.append(f'#line 1 "{label}"\n')
-    for number, line in enumerate(text.splitlines(), start=1):
-        if ONCE.match(line):
-            pieces.append("\n")
-            continue
-        found = INCLUDE.match(line)
-        if not found:
-            pieces.append(line + "\n")
-            continue
+    number, copied = 1, 0
+    for found in INCLUDE.finditer(text):
+        pieces.append(text[copied : found.start()])
+        number += text.count("\n", copied, found.start())
+        copied = found.end()
         inner = _find_header(found[1], folder, headers, label, number)
-        if inner.label in once:
-            pieces.append("\n")
-            continue
-        _inline_into(pieces, inner.label, inner.text, inner.folder, headers, once, (*chain, label))
-        pieces.append(f'#line {number + 1} "{label}"\n')
+        if inner.label not in once:
+            _inline_into(pieces, inner.label, inner.text, inner.folder, headers, once, (*chain, label))
+            pieces.append(f'#line {number + 1} "{label}"')
+    pieces.append(text[copied:] if text.endswith("\n") else text[copied:] + "\n")
 
 
 def _find_header(name, folder, headers, label, number) -> Source:

@@ -8,7 +8,16 @@ import trimesh
 
 import simengine as sim
 from simengine.builder.mechanisms import HeightField
-from simengine.builder.mesh_collision import LEAF_TRIANGLES, collision_rows, grid_of, hull_of, neighbours, triangle_tree
+from simengine.builder.mesh_collision import (
+    CONVEX_TESTS_AT_A_TIME,
+    LEAF_TRIANGLES,
+    collision_rows,
+    grid_of,
+    hull_of,
+    neighbours,
+    solidity_of,
+    triangle_tree,
+)
 from simengine.builder.mesh_data import Mesh, surface_mesh
 from simengine.enums import ShapeFlag, ShapeType
 from simengine.errors import ModelError
@@ -168,6 +177,16 @@ def test_triangles_that_name_a_vertex_twice_leave_a_solid_as_it_is():
         assert rows["mesh_solid"].tolist() == [solid]
     with_pinched = neighbours(box.vertices, pinched)
     assert np.array_equal(with_pinched[:12], neighbours(box.vertices, box.faces)) and (with_pinched[12:] == -1).all()
+
+
+def test_two_convex_parts_apart_are_a_solid_that_is_not_convex_in_either_order():
+    """At each edge both parts are: the vertices of one are in front of faces of the other."""
+    ball, grain = trimesh.creation.icosphere(4), trimesh.creation.box((0.1, 0.1, 0.1))
+    grain.apply_translation((1.2, 0.3, 0))
+    assert len(ball.vertices) * len(ball.faces) > 2 * CONVEX_TESTS_AT_A_TIME
+    for parts, solid in (([ball], 2), ([ball, grain], 1), ([grain, ball], 1)):
+        whole = trimesh.util.concatenate(parts)
+        assert solidity_of(Mesh(whole.vertices, whole.faces)) == solid
 
 
 def test_neighbours_are_those_of_trimesh_and_of_merged_vertices():

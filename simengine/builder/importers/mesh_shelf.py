@@ -27,6 +27,7 @@ class MeshShelf:
         self.notes = notes
         self.as_mujoco = as_mujoco
         self.files: dict[Path, MeshFile] = {}
+        self.paths: dict[str, Path] = {}
         self.meshes: dict[tuple, Mesh] = {}
 
     def file(self, filename: str, place: Place) -> MeshFile:
@@ -37,7 +38,9 @@ class MeshShelf:
             AssetError: its path is refused. MissingExtraError: as ``load_mesh``.
             They do not say where it is named.
         """
-        path = self.rules.resolve(filename)
+        if filename not in self.paths:
+            self.paths[filename] = self.rules.resolve(filename)
+        path = self.paths[filename]
         if path not in self.files:
             data = read_file(path, self.limits.file_bytes)
             try:

@@ -67,6 +67,7 @@ class PathRules:
         self.folder = Path(os.path.abspath(self.asset)).parent
         self.package_roots = [Path(os.path.abspath(root)) for root in _list(self.package_roots)]
         self.anywhere = self.allow_paths is True
+        self._spelled: set[Path] = set()  # folders whose names were found as they are written
         extra = [] if isinstance(self.allow_paths, bool) else _list(self.allow_paths)
         self.roots = [asset_root(self.folder), *(Path(os.path.abspath(root)) for root in extra)]
         for root in [*self.package_roots, *self.roots]:
@@ -142,12 +143,15 @@ class PathRules:
 
     def _check_case(self, path: Path, reference: str) -> None:
         """Each part must be there as written, letter by letter: a file system that ignores case would hide it."""
-        current = Path(path.anchor)
-        for part in path.parts[1:]:
-            names = _names(current)  # empty where the folder may be entered but not listed
-            if not os.path.lexists(current / part) or (names and part not in names):
-                raise self._missing(current, part, names, reference)
-            current = current / part
+        for place in (*reversed(path.parents), path):
+            folder = place.parent
+            if place == folder or place in self._spelled:
+                continue
+            names = _names(folder)  # empty where the folder may be entered but not listed
+            if not os.path.lexists(place) or (names and place.name not in names):
+                raise self._missing(folder, place.name, names, reference)
+            if place != path:
+                self._spelled.add(place)
 
     def _missing(self, folder: Path, part: str, names: list[str], reference: str) -> AssetError:
         message = f"'{reference}' was not found ('{part}' is not in {folder})"
