@@ -238,6 +238,13 @@ SIM_STAGE void collide_surface_pair(Team& team, const ModelView& model, int rout
     write_reduced(found, size, side == 0, write);
 }
 
+// Is one of the routines from `first` to `last` among those that this text is for? What is not costs no compiling.
+SIM_INLINE constexpr bool has_routines(int first, int last) {
+    return first <= last && (Topology::has_routine(first) || has_routines(first + 1, last));
+}
+constexpr bool HAS_PRIMITIVES = has_routines(PAIR_PLANE_SPHERE, PAIR_BOX_BOX);
+constexpr bool HAS_SURFACE_PAIRS = has_routines(PAIR_HEIGHTFIELD_CONVEX, PAIR_CONVEX_MESH);
+
 // How a pair of a general kernel is collided. `a` has the smaller ShapeType.
 template <class Writer>
 SIM_STAGE void collide_other_pair(const ModelView& model, int routine, int shape0, const PlacedShape& a, int shape1,
@@ -245,30 +252,32 @@ SIM_STAGE void collide_other_pair(const ModelView& model, int routine, int shape
     const real radius0 = model.shape_radius[shape0], radius1 = model.shape_radius[shape1];
     const real size = minimum(radius0, radius1), reach = write.reach;
     if (write.sweep) write.reach = maximum(write.sweep->reach(0), reach);
-    LoneLane alone;
-    ContactReduction found;
-    switch (routine) {
-        case PAIR_PLANE_CONVEX: return collide_plane_convex(a, convex_of(model, shape1), b.pose, write);
-        case PAIR_PLANE_MESH: return collide_plane_mesh(a, mesh_shape(model, shape1), b.pose, radius1, write);
-        case PAIR_CONVEX_CONVEX: {
+    if constexpr (Topology::has_routine(PAIR_PLANE_CONVEX))
+        if (routine == PAIR_PLANE_CONVEX) collide_plane_convex(a, convex_of(model, shape1), b.pose, write);
+    if constexpr (Topology::has_routine(PAIR_PLANE_MESH))
+        if (routine == PAIR_PLANE_MESH) collide_plane_mesh(a, mesh_shape(model, shape1), b.pose, radius1, write);
+    if constexpr (Topology::has_routine(PAIR_CONVEX_CONVEX))
+        if (routine == PAIR_CONVEX_CONVEX) {
             const Convex first = convex_of(model, shape0), second = convex_of(model, shape1);
-            return collide_convex(convex_pair(first, a.pose, second, b.pose, radius0, radius1), a.pose, write);
+            collide_convex(convex_pair(first, a.pose, second, b.pose, radius0, radius1), a.pose, write);
         }
-        case PAIR_HEIGHTFIELD_CONVEX:
-        case PAIR_CONVEX_MESH:
-            return collide_surface_pair(alone, model, routine, shape0, a, shape1, b, reach, write);
-        case PAIR_HEIGHTFIELD_MESH:
+    if constexpr (HAS_SURFACE_PAIRS)
+        if (routine == PAIR_HEIGHTFIELD_CONVEX || routine == PAIR_CONVEX_MESH) {
+            LoneLane alone;
+            collide_surface_pair(alone, model, routine, shape0, a, shape1, b, reach, write);
+        }
+    if constexpr (has_routines(PAIR_HEIGHTFIELD_MESH, PAIR_MESH_MESH))
+        if (routine == PAIR_HEIGHTFIELD_MESH || routine == PAIR_MESH_MESH) {
+            const MeshShape first = mesh_shape(model, shape0), second = mesh_shape(model, shape1);
+            ContactReduction found;
             found.begin(b.pose, size, reach);
-            collide_surfaces(mesh_shape(model, shape0), a.pose, radius0, a.size.z, mesh_shape(model, shape1), b.pose,
-                             radius1, found, write.sweep, nullptr);
-            return write_reduced(found, size, true, write);
-        case PAIR_MESH_MESH:
-            found.begin(b.pose, size, reach);
-            collide_meshes(mesh_shape(model, shape0), a.pose, radius0, mesh_shape(model, shape1), b.pose, radius1,
-                           found, write.sweep);
-            return write_reduced(found, size, true, write);
-        default: return;
-    }
+            if (routine == PAIR_MESH_MESH)
+                collide_meshes(first, a.pose, radius0, second, b.pose, radius1, found, write.sweep);
+            else
+                collide_surfaces(first, a.pose, radius0, a.size.z, second, b.pose, radius1, found, write.sweep,
+                                 nullptr);
+            write_reduced(found, size, true, write);
+        }
 }
 
 // All pairs: what PrimitivePairs is to the step (collide.h).
@@ -276,7 +285,9 @@ struct AllPairs {
     template <class Writer>
     SIM_FUNCTION static void collide(const ModelView& model, int routine, int shape0, const PlacedShape& a, int shape1,
                                      const PlacedShape& b, Writer& write) {
-        if (routine < PAIR_PLANE_CONVEX) collide_pair(routine, a, b, write);
+        if (routine < PAIR_PLANE_CONVEX) {
+            if constexpr (HAS_PRIMITIVES) collide_pair(routine, a, b, write);
+        }
 #ifdef SIM_DISTANCE_FIELDS
         else if (routine >= PAIR_PLANE_SDF) collide_field_pair(model, routine, shape0, a, shape1, b, write);
 #endif
@@ -287,7 +298,7 @@ struct AllPairs {
         return routine >= PAIR_HEIGHTFIELD_CONVEX;
     }
 
-    static constexpr bool SHARES = true;
+    static constexpr bool SHARES = HAS_SURFACE_PAIRS;
     SIM_FUNCTION static bool is_shared(const ModelView& model, int routine, int shape0, const PlacedShape& a,
                                        int shape1, const PlacedShape& b, real reach) {
         if (routine == PAIR_HEIGHTFIELD_CONVEX) return meets_many_triangles(model, shape0, a, shape1, b, reach);
@@ -297,6 +308,7 @@ struct AllPairs {
     template <class Writer>
     SIM_FUNCTION static void collide_together(Lanes& lanes, const ModelView& model, int routine, int shape0,
                                               const PlacedShape& a, int shape1, const PlacedShape& b, Writer& write) {
-        collide_surface_pair(lanes, model, routine, shape0, a, shape1, b, write.reach, write);
+        if constexpr (SHARES)
+            collide_surface_pair(lanes, model, routine, shape0, a, shape1, b, write.reach, write);
     }
 };

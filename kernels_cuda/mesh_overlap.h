@@ -47,6 +47,35 @@ struct TurnedMeshBox {
     }
 };
 
+// What a search among the triangles of a mesh looks for: boxes in its own unscaled frame.
+struct OverlapSearch {
+    const MeshShape& mesh;
+    MeshBox box;
+    bool is_turned;  // does the turned box count?
+    TurnedMeshBox turned;
+
+    SIM_STAGE bool meets_node(int node) const {
+        const vec3 least = load_vec3(&mesh.model->mesh_lower[3 * node]),
+                   most = load_vec3(&mesh.model->mesh_upper[3 * node]);
+        return meet(box, least, most) && (!is_turned || turned.meets(least, most));
+    }
+
+    SIM_STAGE bool meets_triangle(int t) const {
+        const vec3 a = raw_corner(mesh, t, 0), b = raw_corner(mesh, t, 1), c = raw_corner(mesh, t, 2);
+        if (!meet(box, minimum(a, minimum(b, c)), maximum(a, maximum(b, c)))) return false;
+        return !is_turned || turned.meets(a, b, c);
+    }
+
+    template <class Visit>
+    SIM_FUNCTION void visit(Visit visit) const {
+        visit_leaves(
+            mesh, [&](int node) { return meets_node(node); },
+            [&](int t) {
+                if (meets_triangle(t)) visit(t);
+            });
+    }
+};
+
 // One of two meshes that overlap, in the frame of the pair.
 struct OverlapSide {
     MeshShape mesh;
@@ -69,30 +98,13 @@ struct OverlapSide {
     // Calls visit(t) for every triangle whose box meets lower .. upper of the frame, whatever the tree's leaves hold.
     template <class Visit>
     SIM_FUNCTION void visit(vec3 lower, vec3 upper, Visit visit) const {
-        const MeshBox box = box_in_mesh(lower, upper);
-        visit_leaves(
-            mesh, [&](int node) { return overlaps(box, *mesh.model, node); },
-            [&](int t) {
-                const vec3 a = raw_corner(mesh, t, 0), b = raw_corner(mesh, t, 1), c = raw_corner(mesh, t, 2);
-                if (meet(box, minimum(a, minimum(b, c)), maximum(a, maximum(b, c)))) visit(t);
-            });
+        OverlapSearch{mesh, box_in_mesh(lower, upper), false, {}}.visit(visit);
     }
 
     // The same of those that meet a turned box too. `slack`: more than the round-off of places in the frame.
     template <class Visit>
     SIM_FUNCTION void visit(vec3 lower, vec3 upper, const TurnedBox& turned, real slack, Visit visit) const {
-        const MeshBox box = box_in_mesh(lower, upper);
-        const TurnedMeshBox narrow = turned_in_mesh(turned, slack);
-        const auto wanted = [&](int node) {
-            const vec3 least = load_vec3(&mesh.model->mesh_lower[3 * node]),
-                       most = load_vec3(&mesh.model->mesh_upper[3 * node]);
-            return meet(box, least, most) && narrow.meets(least, most);
-        };
-        visit_leaves(mesh, wanted, [&](int t) {
-            const vec3 a = raw_corner(mesh, t, 0), b = raw_corner(mesh, t, 1), c = raw_corner(mesh, t, 2);
-            if (!meet(box, minimum(a, minimum(b, c)), maximum(a, maximum(b, c)))) return;
-            if (narrow.meets(a, b, c)) visit(t);
-        });
+        OverlapSearch{mesh, box_in_mesh(lower, upper), true, turned_in_mesh(turned, slack)}.visit(visit);
     }
 
     SIM_FUNCTION TurnedMeshBox turned_in_mesh(const TurnedBox& box, real slack) const {

@@ -83,6 +83,22 @@ LAST_PRIMITIVE_ROUTINE = PairRoutine.BOX_BOX
 PRIMITIVE_ROUTINES = tuple(routine for routine in PairRoutine if routine <= LAST_PRIMITIVE_ROUTINE)
 """The routines that a step runs by itself, each for the two types that it is named after."""
 
+ROUTINE_FAMILIES = (
+    PRIMITIVE_ROUTINES,
+    (PairRoutine.PLANE_CONVEX, PairRoutine.CONVEX_CONVEX),
+    (PairRoutine.PLANE_MESH,),
+    (PairRoutine.HEIGHTFIELD_CONVEX, PairRoutine.CONVEX_MESH),
+    (PairRoutine.HEIGHTFIELD_MESH, PairRoutine.MESH_MESH),
+    tuple(routine for routine in PairRoutine if routine >= PairRoutine.PLANE_SDF),
+)
+"""Routines that share most of their code."""
+
+
+def family_bits(routines) -> int:
+    """The routines of all families of which an array of ``PairRoutine`` numbers has one: bit r for routine r."""
+    present = set(np.unique(routines).tolist())
+    return sum(1 << routine for family in ROUTINE_FAMILIES if present & set(family) for routine in family)
+
 
 class CombineMode(IntEnum):
     """How the values of two materials become one; the later wins when two differ."""

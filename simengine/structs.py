@@ -157,12 +157,14 @@ def topology_header(tables: dict[str, np.ndarray] | None = None) -> str:
 
     Both forms are made from a ``TopologyView`` and have the same functions: one for each count and row, ``worlds()``
     and ``world(i)`` for the batch group, ``dof_in_path(j, i)``; ``has_routine(i)``, ``has_link_flag(bit)`` and
-    ``has_ball_joints()`` are true unless it is known that no pair or link is like that. With ``tables`` the text serves
-    -DSIM_SPECIALISED: sizes are constexpr, tables are constants of the program.
+    ``has_ball_joints()`` are true unless it is known that no pair or link is like that: -DSIM_ROUTINES=bits tells the
+    routines. With ``tables`` the text serves -DSIM_SPECIALISED: sizes are constexpr, tables are constants of the
+    program.
     """
     lines = _beginning("arrays.h")
     if tables is None:
         lines += ["#ifdef SIM_SPECIALISED", "#error the specialised topology.h of a model is needed", "#endif", ""]
+        lines += ["#ifndef SIM_ROUTINES", "#define SIM_ROUTINES ~0u", "#endif", ""]
         body = _general_accessors()
     else:
         lines += _constant_tables(tables)
@@ -192,7 +194,7 @@ def _general_accessors() -> list[str]:
         f"    SIM_INLINE int {name}() const {{ return view.{count}; }}" for count, name in TOPOLOGY_ACCESSORS.items()
     ]
     lines.append("    SIM_INLINE int mask_stride() const { return (view.link_dofs + 31) / 32; }")
-    lines.append("    SIM_INLINE static constexpr bool has_routine(int) { return true; }")
+    lines.append("    SIM_INLINE static constexpr bool has_routine(int i) { return SIM_ROUTINES >> i & 1u; }")
     lines.append("    SIM_INLINE static constexpr bool has_ball_joints() { return true; }")
     lines.append("    SIM_INLINE static constexpr bool has_link_flag(int) { return true; }")
     lines += [f"    SIM_INLINE int {row.name}(int i) const {{ return view.{row.name}[i]; }}" for row in _table_rows()]

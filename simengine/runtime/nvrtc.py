@@ -14,8 +14,8 @@ from simengine.runtime import build, cache
 OPTIONS = ("--std=c++17", "--fmad=false", "--device-as-default-execution-space")
 """Contraction off; denormals and IEEE division and root are NVRTC's defaults. Unmarked functions run on the device."""
 
-QUICK = ("--Ofast-compile=min", "--split-compile=0")
-"""Leaves out costly optimisations, which takes a third of the time for large kernels, and makes machine code of the
+QUICK = ("--Ofast-compile=mid", "--split-compile=0")
+"""Leaves out costly optimisations, which takes a tenth of the time for large kernels, and makes machine code of the
 functions on all processors at once. No result depends on it."""
 
 INVALID_OPTION = 5

@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 import simengine as sim
+from simengine.builder.mesh_data import Mesh
+from simengine.collision.pipeline import kernels_for
 from simengine.containers import to_numpy
-from simengine.enums import PRIMITIVE_ROUTINES, PairRoutine
+from simengine.enums import PRIMITIVE_ROUTINES, ROUTINE_FAMILIES, PairRoutine, family_bits
 from simengine.errors import ModelError
 from simengine.runtime.kernel import Kernel
 from simengine.runtime.modes import emulated_lanes
+from simengine.runtime.world_launch import WorldLaunch
 from tests.collision.collision_pairs import Pairs, collide, compose, matrices, random_rotations
 
 SHAPES = (
@@ -344,3 +347,55 @@ def test_a_captured_call_finds_what_a_direct_one_does(device):
     graph.launch()
     for world in range(3):
         assert_same(rows(model, contacts, world), rows(model, direct, world))
+
+
+def test_each_routine_is_of_one_family_and_bits_are_those_of_the_families():
+    assert sorted(routine for family in ROUTINE_FAMILIES for routine in family) == list(PairRoutine)
+    assert family_bits(np.array([PairRoutine.MESH_MESH])) == 0b11 << PairRoutine.HEIGHTFIELD_MESH
+    assert family_bits(np.arange(len(PairRoutine))) == (1 << len(PairRoutine)) - 1
+    assert family_bits(np.array([], int)) == 0
+
+
+def bodies_on_a_floor(kind: str) -> sim.ModelBuilder:
+    """Boxes as meshes in a heap on a plane, or spheres, boxes and hulls on a floor of triangles."""
+    builder, corners = sim.ModelBuilder(), np.stack(np.meshgrid(*[[-0.1, 0.1]] * 3, indexing="ij"), -1).reshape(-1, 3)
+    faces = [[0, 1, 3], [0, 3, 2], [4, 6, 7], [4, 7, 5], [0, 4, 5], [0, 5, 1], [2, 3, 7], [2, 7, 6], [0, 2, 6],
+             [0, 6, 4], [1, 5, 7], [1, 7, 3]]  # fmt: skip
+    if kind == "meshes on a plane":
+        builder.add_ground_plane()
+    else:
+        builder.add_shape_mesh(-1, Mesh([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]], [[0, 1, 2], [0, 2, 3]]))
+    random = np.random.default_rng(3)
+    for i in range(9):
+        pose = sim.transform(p=random.uniform(-0.15, 0.15, 3) + [0, 0, 0.1], q=random_rotations(random, 1)[0])
+        body = builder.add_body(xform=pose)
+        if kind == "meshes on a plane":
+            builder.add_shape_mesh(body, Mesh(corners, faces))
+        elif i % 3 == 2:
+            builder.add_shape_convex_hull(body, corners)
+        else:
+            builder.add_shape_sphere(body, radius=0.1) if i % 3 else builder.add_shape_box(body, hx=0.1, hy=0.1, hz=0.1)
+    return builder
+
+
+@pytest.mark.parametrize(
+    ("kind", "left_out"),
+    [("meshes on a plane", PairRoutine.MESH_MESH), ("bodies on a mesh", PairRoutine.CONVEX_MESH)],
+)
+def test_a_text_for_the_pairs_of_a_model_finds_what_that_for_all_does(kind, left_out):
+    """On a CPU that for all is prebuilt; a GPU is given the other."""
+    model = bodies_on_a_floor(kind).finalize(precision="float64")
+    state = model.state()
+    routines = model.groups[0].tables["pair_routine"]
+    found = {}
+    for bits in (None, family_bits(routines), family_bits(routines[routines != left_out])):
+        kernels, constants = kernels_for("collide_any.cu", bits), {"model": model}
+        launch = WorldLaunch(model, "collide_any", "collide_any_memory_bytes", [kernels], [1], constants=constants)
+        contacts = model.contacts()
+        launch(body_q=state.body_q, body_qd=state.body_qd, dt=0.0, contacts=contacts)
+        found[bits] = rows(model, contacts, 0)
+    whole, own, less = found.values()
+    assert len(whole["shape0"]) > 20
+    for name, values in whole.items():
+        assert np.array_equal(values, own[name]), name
+    assert 0 < len(less["shape0"]) < len(whole["shape0"])
