@@ -56,6 +56,7 @@ def test_compiles_for_other_gpus_lanes_and_in_debug(file, arch, lanes, options, 
 @pytest.mark.parametrize("file", FILES)
 def test_compiles_on_the_cpu_without_a_warning(file, compiler, options, precision, tmp_path):
     if compiler == "ziglang":
+        pytest.importorskip("ziglang")
         chosen = build.Compiler((sys.executable, "-m", "ziglang", "c++"), True)
     elif build.shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
