@@ -72,7 +72,8 @@ extern "C" __global__ void dense_meet(int cells, int numbers, const int* plan, c
 extern "C" __global__ void dense_count(int cells, const ModelView model, const int* plan, const real* body_q,
                                        const real* body_qd, double dt, const unsigned char* places, uint64* meets,
                                        int* counts, const Scratch scratch) {
-    const DenseRules at = {DenseView(plan), model, (const ShapePlace*)places, {model, body_q, body_qd, real(dt)}};
+    const ShapePlace* place = (const ShapePlace*)(const unsigned char*)places;
+    const DenseRules at = {DenseView(plan), model, place, {model, body_q, body_qd, real(dt)}};
     for_each_world(cells, scratch, [&](Lanes& lanes, int slot, char* memory) {
         CellMemory& m = small_memory<CellMemory>(memory);
         uint64* bits = &meets[int64(BOX_LANES) * slot];

@@ -50,7 +50,7 @@ struct LeafNumbers {
 // Copies to a group's memory. A GPU only starts to, so that many are under way in no registers; finish_copies() waits
 // for those of this lane.
 SIM_INLINE void start_copy(const Four<real>& from, Four<real>& to) {
-#ifdef SIM_GPU
+#if __CUDA_ARCH__ >= 800
     const unsigned shared = unsigned(__cvta_generic_to_shared(&to));
 #pragma unroll
     for (int k = 0; k < int(sizeof(to)); k += 16)
@@ -62,7 +62,7 @@ SIM_INLINE void start_copy(const Four<real>& from, Four<real>& to) {
 }
 
 SIM_INLINE void finish_copies() {
-#ifdef SIM_GPU
+#if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_all;" ::: "memory");
 #endif
 }

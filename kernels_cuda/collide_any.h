@@ -301,8 +301,11 @@ struct AllPairs {
     static constexpr bool SHARES = HAS_SURFACE_PAIRS;
     SIM_FUNCTION static bool is_shared(const ModelView& model, int routine, int shape0, const PlacedShape& a,
                                        int shape1, const PlacedShape& b, real reach) {
-        if (routine == PAIR_HEIGHTFIELD_CONVEX) return meets_many_triangles(model, shape0, a, shape1, b, reach);
-        return routine == PAIR_CONVEX_MESH && meets_many_triangles(model, shape1, b, shape0, a, reach);
+        if constexpr (SHARES) {
+            if (routine == PAIR_HEIGHTFIELD_CONVEX) return meets_many_triangles(model, shape0, a, shape1, b, reach);
+            if (routine == PAIR_CONVEX_MESH) return meets_many_triangles(model, shape1, b, shape0, a, reach);
+        }
+        return false;
     }
 
     template <class Writer>

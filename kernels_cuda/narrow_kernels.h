@@ -32,7 +32,8 @@ extern "C" __global__ void narrow_lost_dense(int groups, int cells, const ModelV
                                              const unsigned char* places, const uint64* meets, const int64* offsets,
                                              const int* room, const int* dropped, int most, unsigned char* records,
                                              int* lost /* (cells) */, const Scratch scratch) {
+    const ShapePlace* place = (const ShapePlace*)(const unsigned char*)places;
     count_lost_of_cells<NarrowPairs>(groups, cells, model, DenseView(plan),
-                                     StateMotions{model, body_q, body_qd, real(dt)}, (const ShapePlace*)places, meets,
-                                     offsets, room, dropped, most, records, lost, scratch);
+                                     StateMotions{model, body_q, body_qd, real(dt)}, place, meets, offsets, room,
+                                     dropped, most, records, lost, scratch);
 }

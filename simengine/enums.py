@@ -94,9 +94,10 @@ ROUTINE_FAMILIES = (
 """Routines that share most of their code."""
 
 
-def family_bits(routines) -> int:
-    """The routines of all families of which an array of ``PairRoutine`` numbers has one: bit r for routine r."""
-    present = set(np.unique(routines).tolist())
+def family_bits(tables) -> int:
+    """The routines of all families of which one of the arrays of ``PairRoutine`` numbers has a member: bit r for
+    routine r."""
+    present = {routine for table in tables for routine in np.unique(table).tolist()}
     return sum(1 << routine for family in ROUTINE_FAMILIES if present & set(family) for routine in family)
 
 

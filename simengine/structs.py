@@ -157,14 +157,14 @@ def topology_header(tables: dict[str, np.ndarray] | None = None) -> str:
 
     Both forms are made from a ``TopologyView`` and have the same functions: one for each count and row, ``worlds()``
     and ``world(i)`` for the batch group, ``dof_in_path(j, i)``; ``has_routine(i)``, ``has_link_flag(bit)`` and
-    ``has_ball_joints()`` are true unless it is known that no pair or link is like that: -DSIM_ROUTINES=bits tells the
-    routines. With ``tables`` the text serves -DSIM_SPECIALISED: sizes are constexpr, tables are constants of the
-    program.
+    ``has_ball_joints()`` are true unless it is known that no pair or link is like that: in the general form the macro
+    SIM_ROUTINES may tell the bits of the routines. With ``tables`` the text serves -DSIM_SPECIALISED: sizes are
+    constexpr, tables are constants of the program.
     """
     lines = _beginning("arrays.h")
     if tables is None:
         lines += ["#ifdef SIM_SPECIALISED", "#error the specialised topology.h of a model is needed", "#endif", ""]
-        lines += ["#ifndef SIM_ROUTINES", "#define SIM_ROUTINES ~0u", "#endif", ""]
+        lines += ["#ifndef SIM_ROUTINES", "#define SIM_ROUTINES ~0ull", "#endif", ""]
         body = _general_accessors()
     else:
         lines += _constant_tables(tables)

@@ -158,6 +158,14 @@ def test_a_specialised_topology_knows_each_routine_up_to_the_64th(tmp_path, rout
     build(tmp_path, "\n".join(checks) + "\n", tables, ["-DSIM_SPECIALISED"])
 
 
+@pytest.mark.parametrize(("macros", "known"), [([], range(64)), (["-DSIM_ROUTINES=0x30001ull"], (0, 16, 17))])
+def test_a_general_topology_has_all_routines_or_those_that_it_is_told(tmp_path, macros, known):
+    checks = [
+        f'static_assert(Topology::has_routine({i}) == {str(i in known).lower()}, "routine {i}");' for i in range(64)
+    ]
+    build(tmp_path, "\n".join(checks) + "\n", None, macros)
+
+
 @pytest.mark.parametrize(("flags", "kinds", "expected"), [
     (0, [0, 0, 0, 2, 3, 4, 1], "true"),
     (enums.LinkFlag.FLOATING, [0, 0, 0, 2, 3, 4, 1], "false"),

@@ -2,14 +2,13 @@
 
 The kernels are kernels_cuda/collide.cu, for models of the pairs that a step collides by itself, and on a GPU
 collide_many.cu where these have many worlds; collide_any.cu; and collide_sdf.cu where there are distance fields too.
-Of the last two a GPU is given a text with the routines of the model's pairs: it is compiled in half the time.
+Of the last two a GPU is given a text with the families of routines that the model's pairs need, which takes less time
+to compile; models of the same families share it.
 """
 
 from __future__ import annotations
 
 import functools
-
-import numpy as np
 
 from simengine import enums
 from simengine.checks import checked_seconds, require_container
@@ -54,7 +53,7 @@ def collide(model, state, contacts, dt: float | None = None) -> None:
     if model.collides_in_step:
         launch = model.launches.get("collide") or simple_launch(model)
     else:
-        launch = launch_of(model, "collide_any", "collide_any_memory_bytes", _kernels(model), "pairs", "collide")
+        launch = _launch_of_any(model, "collide_any")
     launch(body_q=state.body_q, body_qd=state.body_qd, dt=step, contacts=contacts)
 
 
@@ -110,7 +109,13 @@ def collide_at_joints(model, state, contacts, dt: float) -> None:
 
 def launch_at_joints(model) -> WorldLaunch:
     """What ``collide_at_joints`` launches."""
-    return launch_of(model, "collide_joints", "collide_any_memory_bytes", _kernels(model), "pairs", "collide")
+    return _launch_of_any(model, "collide_joints")
+
+
+def _launch_of_any(model, name: str) -> WorldLaunch:
+    """The launch of a kernel of collide_any.cu or collide_sdf.cu, which the model keeps."""
+    memory = "collide_any_memory_bytes"
+    return model.launches.get(name) or launch_of(model, name, memory, _kernels(model), "pairs", "collide")
 
 
 @functools.cache
@@ -128,12 +133,13 @@ def _kernels(model):
     """What gives a kernel for any pairs by name: on a GPU, which compiles it now, of a text for the model's own pairs;
     on the CPU of that which a wheel brings."""
     file = "collide_sdf.cu" if model.collides_fields else "collide_any.cu"
-    routines = np.concatenate([group.tables["pair_routine"] for group in model.groups])
-    return kernels_for(file, enums.family_bits(routines) if model.device.is_cuda else None)
+    if not model.device.is_cuda:
+        return kernels_for(file, None)
+    return kernels_for(file, enums.family_bits([group.tables["pair_routine"] for group in model.groups]))
 
 
 @functools.cache
 def kernels_for(file: str, routines: int | None):
     """What gives a kernel of ``file`` by name; ``routines``: bits of ``PairRoutine`` that it can run, None: all."""
-    defines = {} if routines is None else {"SIM_ROUTINES": f"{routines}u"}
+    defines = {} if routines is None else {"SIM_ROUTINES": f"{routines:#x}ull"}
     return functools.cache(lambda name: Kernel(file, name, defines=defines, quick=True))

@@ -35,19 +35,17 @@ def _generated_headers() -> dict[str, str]:
 def inlined(name, headers: dict[str, str]) -> tuple[str, str]:
     """The text of a kernel's source behind platform.h, all includes inlined; and the source's label."""
     read = source.read_source(name)
-    return _inlined(read, headers) if headers or not read.ours else _inlined_own(name)
+    return (_inlined(read, headers) if headers or not read.ours else _inlined_own(read)), read.label
 
 
 @functools.cache
-def _inlined_own(name) -> tuple[str, str]:
-    """Of a file of the package, which does not change while it runs."""
-    return _inlined(source.read_source(name), {})
+def _inlined_own(read: source.Source) -> str:
+    """Of a file of the package, whose headers do not change while it runs."""
+    return _inlined(read, {})
 
 
-def _inlined(read: source.Source, headers: dict[str, str]) -> tuple[str, str]:
-    text = f'#include "platform.h"\n#line 1 "{read.label}"\n{read.text}'
-    whole = source.Source(read.label, text, read.folder, read.ours)
-    return source.inline(whole, {**_generated_headers(), **headers}), read.label
+def _inlined(read: source.Source, headers: dict[str, str]) -> str:
+    return source.inline(read, {**_generated_headers(), **headers}, "platform.h")
 
 
 def cpu_text(name: str, precision: str = "float32", **options) -> str:
@@ -174,6 +172,7 @@ class Kernel:
         """
         name = self.name if self._label == "<text>" else Path(self._label).name
         special = ["specialised"] if "SIM_SPECIALISED" in self.defines else []
+        special += [f"routines {self.defines['SIM_ROUTINES']}"] if "SIM_ROUTINES" in self.defines else []
         words = [precision, *special, *([] if lanes is None else [f"{lanes} lanes"])]
         return " ".join([name, *words, *(word for word, on in options.items() if on)])
 

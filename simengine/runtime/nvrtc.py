@@ -15,8 +15,8 @@ OPTIONS = ("--std=c++17", "--fmad=false", "--device-as-default-execution-space")
 """Contraction off; denormals and IEEE division and root are NVRTC's defaults. Unmarked functions run on the device."""
 
 QUICK = ("--Ofast-compile=mid", "--split-compile=0")
-"""Leaves out costly optimisations, which takes a tenth of the time for large kernels, and makes machine code of the
-functions on all processors at once. No result depends on it."""
+"""Leaves out costly optimisations, so that large kernels are compiled in a tenth of the time, and makes machine code of
+the functions on all processors at once. No result depends on it."""
 
 INVALID_OPTION = 5
 """nvrtcResult NVRTC_ERROR_INVALID_OPTION: an NVRTC that does not know all of QUICK."""

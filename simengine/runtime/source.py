@@ -79,7 +79,7 @@ class Signature:
     end: int = field(compare=False)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Source:
     """A kernel's text before its includes are inlined. ``folder``: where its own includes are looked for first."""
 
@@ -108,14 +108,18 @@ def read_source(source) -> Source:
     )
 
 
-def inline(source: Source, headers: dict[str, str]) -> str:
-    """The text with every ``#include "..."`` replaced by its file under ``#line``.
+def inline(source: Source, headers: dict[str, str], first: str | None = None) -> str:
+    """The text with every ``#include "..."`` replaced by its file under ``#line``, behind the header ``first``.
 
     A header is looked for in ``headers`` (name to text), then beside the file that includes it, then in kernels_cuda.
     ``#include <...>`` stays. A file with ``#pragma once`` is taken once.
     """
     pieces: list[str] = []
-    _inline_into(pieces, source.label, source.text, source.folder, headers, set(), ())
+    once: set[str] = set()
+    if first is not None:
+        header = _find_header(first, None, headers, source.label, 0)
+        _inline_into(pieces, header.label, header.text, header.folder, headers, once, ())
+    _inline_into(pieces, source.label, source.text, source.folder, headers, once, ())
     return "".join(pieces)
 
 

@@ -10,7 +10,7 @@ import pytest
 import simengine as sim
 from simengine.collision.broad_phase import require_room
 from simengine.containers import to_numpy
-from simengine.runtime.modes import emulated_lanes
+from simengine.runtime.modes import debugging, emulated_lanes
 from tests.collision.collision_pairs import random_rotations
 from tests.collision.test_pipeline import assert_same, heap, rows
 
@@ -170,6 +170,15 @@ def test_boxes_that_a_quick_test_refuses_have_no_contacts(way, precision):
     for model, state, contacts in (listed, searched):
         sim.collide(model, state, contacts)
     assert_same_contacts(listed, searched, 200)
+
+
+def test_in_debug_mode_the_same_is_found(way):
+    model = worlds_of(heap(0, 30), heap(1, 25)).finalize(device="cpu", precision="float32", broad_phase=way)
+    state, one, other = model.state(), model.contacts(), model.contacts()
+    sim.collide(model, state, one)
+    with debugging():
+        sim.collide(model, state, other)
+    assert_same_contacts((model, state, one), (model, state, other), 20)
 
 
 @pytest.mark.parametrize("lanes", [1, 4, 32])

@@ -7,11 +7,12 @@ import pytest
 
 import simengine as sim
 from simengine.builder.mesh_data import Mesh
-from simengine.collision.pipeline import kernels_for
+from simengine.collision.pipeline import _kernels, kernels_for
 from simengine.containers import to_numpy
 from simengine.enums import PRIMITIVE_ROUTINES, ROUTINE_FAMILIES, PairRoutine, family_bits
 from simengine.errors import ModelError
-from simengine.runtime.kernel import Kernel
+from simengine.runtime import nvrtc
+from simengine.runtime.kernel import Kernel, compile_cubin
 from simengine.runtime.modes import emulated_lanes
 from simengine.runtime.world_launch import WorldLaunch
 from tests.collision.collision_pairs import Pairs, collide, compose, matrices, random_rotations
@@ -351,9 +352,37 @@ def test_a_captured_call_finds_what_a_direct_one_does(device):
 
 def test_each_routine_is_of_one_family_and_bits_are_those_of_the_families():
     assert sorted(routine for family in ROUTINE_FAMILIES for routine in family) == list(PairRoutine)
-    assert family_bits(np.array([PairRoutine.MESH_MESH])) == 0b11 << PairRoutine.HEIGHTFIELD_MESH
-    assert family_bits(np.arange(len(PairRoutine))) == (1 << len(PairRoutine)) - 1
-    assert family_bits(np.array([], int)) == 0
+    assert family_bits([[PairRoutine.MESH_MESH], []]) == 0b11 << PairRoutine.HEIGHTFIELD_MESH
+    assert family_bits([np.arange(len(PairRoutine))]) == (1 << len(PairRoutine)) - 1
+    assert family_bits([]) == 0
+
+
+def test_what_a_gpu_is_given_has_the_routines_of_all_groups(monkeypatch):
+    """Of worlds of two kinds, pairs of their own among them; and with a distance field. On a CPU all are there."""
+    builder, meshes, pair = sim.ModelBuilder(), bodies_on_a_floor("meshes on a plane"), sim.ModelBuilder()
+    body = pair.add_body()
+    ball = pair.add_shape_sphere(body, radius=0.1, contype=0, conaffinity=0)
+    hull = pair.add_shape_convex_hull(-1, np.eye(4, 3), contype=0, conaffinity=0)
+    pair.add_contact_pair(ball, hull)
+    builder.replicate(meshes, 2)
+    builder.replicate(pair, 3)
+    model = builder.finalize(device="cpu")
+    assert len(model.groups) == 2
+    assert _kernels(model)("collide_any").defines == {}
+    monkeypatch.setattr(model.device, "is_cuda", True)
+    bits = int(_kernels(model)("collide_any").defines["SIM_ROUTINES"].removesuffix("ull"), 16)
+    for group in model.groups:
+        assert all(bits >> routine & 1 for routine in group.tables["pair_routine"])
+    assert not bits >> PairRoutine.CONVEX_MESH & 1
+    assert "routines 0x" in _kernels(model)("collide_any").module_label("float32", 8)
+
+
+@pytest.mark.skipif(not nvrtc.is_available(), reason="needs NVRTC: pip install nvidia-cuda-nvrtc")
+@pytest.mark.parametrize("family", ROUTINE_FAMILIES, ids=lambda family: family[0].name)
+def test_each_family_by_itself_compiles_for_a_gpu(family, precision):
+    file = "collide_sdf.cu" if PairRoutine.SDF_SDF in family else "collide_any.cu"
+    path = compile_cubin(kernels_for(file, family_bits([family]))("collide_any"), "sm_90", precision, lanes=8)
+    assert path.read_bytes()[:4] == b"\x7fELF"
 
 
 def bodies_on_a_floor(kind: str) -> sim.ModelBuilder:
@@ -384,11 +413,11 @@ def bodies_on_a_floor(kind: str) -> sim.ModelBuilder:
 )
 def test_a_text_for_the_pairs_of_a_model_finds_what_that_for_all_does(kind, left_out):
     """On a CPU that for all is prebuilt; a GPU is given the other."""
-    model = bodies_on_a_floor(kind).finalize(precision="float64")
+    model = bodies_on_a_floor(kind).finalize(device="cpu", precision="float64")
     state = model.state()
     routines = model.groups[0].tables["pair_routine"]
     found = {}
-    for bits in (None, family_bits(routines), family_bits(routines[routines != left_out])):
+    for bits in (None, family_bits([routines]), family_bits([routines[routines != left_out]])):
         kernels, constants = kernels_for("collide_any.cu", bits), {"model": model}
         launch = WorldLaunch(model, "collide_any", "collide_any_memory_bytes", [kernels], [1], constants=constants)
         contacts = model.contacts()

@@ -5,6 +5,7 @@ import pytest
 
 from simengine.errors import KernelCompileError
 from simengine.runtime import build, source
+from simengine.runtime.kernel import Kernel
 
 
 def inline_file(path, headers=None):
@@ -19,6 +20,24 @@ def test_a_header_with_pragma_once_is_taken_once_and_lines_keep_their_numbers(tm
     assert text.count("int a;") == 1
     assert build.line_of(text, str(tmp_path / "k.cu"), 4) == "int last;"
     assert build.line_of(text, str(tmp_path / "b.h"), 3) == "int b;"
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_lines_of_each_file_stand_under_its_name_whatever_ends_them(tmp_path, newline):
+    (tmp_path / "a.h").write_bytes(newline.join(["#pragma once", "int a;"]).encode())
+    (tmp_path / "b.h").write_bytes(newline.join([' # include "a.h" // again', "int b;", ""]).encode())
+    lines = ["// first", '#include "a.h"', "int k;", '#include "b.h"', "int l;", '#include "a.h"']
+    (tmp_path / "k.cu").write_bytes(newline.join(lines).encode())
+    a, b, k = (str(tmp_path / name) for name in ("a.h", "b.h", "k.cu"))
+    assert inline_file(k).splitlines() == [
+        f'#line 1 "{k}"', "// first", f'#line 1 "{a}"', "", "int a;", f'#line 3 "{k}"', "int k;",
+        f'#line 1 "{b}"', "", "int b;", f'#line 5 "{k}"', "int l;", "",
+    ]  # fmt: skip
+
+
+def test_a_missing_header_of_a_kernel_is_told_at_its_line():
+    with pytest.raises(KernelCompileError, match=r"<text>:2: includes 'nowhere.h'"):
+        Kernel('// a kernel\n#include "nowhere.h"\n', "work")
 
 
 def test_a_header_without_pragma_once_is_taken_each_time(tmp_path):

@@ -27,7 +27,7 @@ class MeshShelf:
         self.notes = notes
         self.as_mujoco = as_mujoco
         self.files: dict[Path, MeshFile] = {}
-        self.paths: dict[str, Path] = {}
+        self.named: dict[str, MeshFile] = {}
         self.meshes: dict[tuple, Mesh] = {}
 
     def file(self, filename: str, place: Place) -> MeshFile:
@@ -38,9 +38,9 @@ class MeshShelf:
             AssetError: its path is refused. MissingExtraError: as ``load_mesh``.
             They do not say where it is named.
         """
-        if filename not in self.paths:
-            self.paths[filename] = self.rules.resolve(filename)
-        path = self.paths[filename]
+        if filename in self.named:
+            return self.named[filename]
+        path = self.rules.resolve(filename)
         if path not in self.files:
             data = read_file(path, self.limits.file_bytes)
             try:
@@ -50,7 +50,8 @@ class MeshShelf:
             for repair in file.repairs:
                 self.notes.note("repaired", f"mesh '{filename}'", place, repair)
             self.files[path] = file
-        return self.files[path]
+        self.named[filename] = self.files[path]
+        return self.named[filename]
 
     def get(self, filename: str, scale, place: Place) -> Mesh:
         """The mesh times ``scale`` (3,), mirrored ones with their winding turned so that it still looks outwards, as

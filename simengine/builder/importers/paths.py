@@ -67,7 +67,7 @@ class PathRules:
         self.folder = Path(os.path.abspath(self.asset)).parent
         self.package_roots = [Path(os.path.abspath(root)) for root in _list(self.package_roots)]
         self.anywhere = self.allow_paths is True
-        self._spelled: set[Path] = set()  # folders whose names were found as they are written
+        self._spelled: set[str] = set()  # folders that _check_case has passed
         extra = [] if isinstance(self.allow_paths, bool) else _list(self.allow_paths)
         self.roots = [asset_root(self.folder), *(Path(os.path.abspath(root)) for root in extra)]
         for root in [*self.package_roots, *self.roots]:
@@ -145,13 +145,13 @@ class PathRules:
         """Each part must be there as written, letter by letter: a file system that ignores case would hide it."""
         for place in (*reversed(path.parents), path):
             folder = place.parent
-            if place == folder or place in self._spelled:
+            if place == folder or str(place) in self._spelled:
                 continue
             names = _names(folder)  # empty where the folder may be entered but not listed
             if not os.path.lexists(place) or (names and place.name not in names):
                 raise self._missing(folder, place.name, names, reference)
             if place != path:
-                self._spelled.add(place)
+                self._spelled.add(str(place))
 
     def _missing(self, folder: Path, part: str, names: list[str], reference: str) -> AssetError:
         message = f"'{reference}' was not found ('{part}' is not in {folder})"
