@@ -96,7 +96,7 @@ def scene(device, broad_phase: str | None, precision: str) -> tuple:
 def collision(device, precision: str, broad_phase: str) -> list:
     model, state, contacts = scene(device, broad_phase, precision)
     sim.collide(model, state, contacts)
-    found = [contacts.count, contacts.distance]
+    found = [contacts.count.copy(), contacts.distance.copy()]
     sim.collide(model, state, contacts, dt=5e-3)
     return [*found, contacts.count, contacts.distance, contacts.time]
 
@@ -119,6 +119,24 @@ def shared(device, precision: str) -> list:
     state, contacts = model.state(), model.contacts()
     sim.collide(model, state, contacts)
     return [contacts.count, contacts.distance, contacts.normal]
+
+
+def meshes(device, precision: str) -> list:
+    """Meshes that overlap each other and a plane, as they stand and followed: a text without the other shapes."""
+    builder, robot = sim.ModelBuilder(), sim.ModelBuilder()
+    vertices, faces = sphere_mesh()
+    for k in range(4):
+        place = sim.transform((0.25 * k, 0.02 * k, 0.15 + 0.03 * k))
+        body = robot.add_body(xform=place, velocity=(0, 0, -60.0 * (k % 2), 0, 1, 0))
+        robot.add_shape_mesh(body, (0.2 * vertices * (1, 1 - 0.2 * (k % 2), 1), faces))
+    builder.replicate(robot, 2)
+    builder.add_ground_plane()
+    model = builder.finalize(device=device, precision=precision)
+    state, contacts = model.state(), model.contacts()
+    sim.collide(model, state, contacts)
+    found = [contacts.count.copy(), contacts.distance.copy(), contacts.normal.copy()]
+    sim.collide(model, state, contacts, dt=5e-3)
+    return [*found, contacts.distance, contacts.time]
 
 
 def steps(device, precision: str, lanes: int) -> list:
@@ -170,6 +188,7 @@ def cases(device, lanes: int) -> dict[str, Callable[[], list]]:
         for broad_phase in ("pairs", "bvh", "dense"):
             named[f"collision {precision} {broad_phase}"] = partial(collision, device, precision, broad_phase)
         named[f"shared {precision}"] = partial(shared, device, precision)
+        named[f"meshes {precision}"] = partial(meshes, device, precision)
         named[f"steps {precision}"] = partial(steps, device, precision, lanes)
         named[f"primitives {precision}"] = partial(primitives, device, precision, lanes)
     return named
