@@ -121,7 +121,7 @@ private:
     template <class T>
     T get(int place) const {
         T value;
-        __builtin_memcpy(&value, exchange_.value[1 - turn_][place], sizeof value);
+        __builtin_memcpy((void*)&value, exchange_.value[1 - turn_][place], sizeof value);
         return value;
     }
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from simengine.runtime import nvrtc
+
 ROOT = Path(__file__).resolve().parents[1]
 
 pytestmark = pytest.mark.slow
@@ -58,6 +60,10 @@ def test_the_wheel_holds_kernels_robots_and_libraries(wheel):
     assert any(name.startswith("simengine/_prebuilt/") and name.endswith(".so") for name in names)
     assert not any(name.startswith(("tests/", "benchmarks/", "kernels_cuda/", "assets/")) for name in names)
     assert wheel.name.split("-")[2:4] == ["py3", "none"]
+    cubins = {name.rsplit("/")[-1] for name in names if name.endswith(".cubin")}
+    if sys.platform == "linux":
+        assert {f"featherstone-float32-8-{arch}.cubin" for arch in nvrtc.PREBUILT_ARCHES} < cubins
+    assert wheel.stat().st_size < 40e6
 
 
 def test_the_demo_runs_without_a_compiler(installed, tmp_path):

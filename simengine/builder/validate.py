@@ -257,8 +257,8 @@ def check_masses(
     odd = [body.label for body, own in zip(bodies, masses, strict=True) if breaks_triangle_inequality(own.inertia)]
     if odd:
         warnings.warn(
-            f"{len(odd)} bodies have a principal moment of inertia larger than the sum of the other two, which no "
-            f"distribution of mass has; they are kept as given: {shortened(odd)}",
+            f"{len(odd)} of {len(bodies)} bodies with a principal moment of inertia larger than the sum of the other "
+            f"two, which no distribution of mass has; kept as given: {shortened(odd)}",
             stacklevel=5,
         )
 
@@ -313,8 +313,8 @@ def warn_of_poses(bodies: Sequence[Body], joints: Sequence[Joint], initial: Init
             apart.append(f"{body.label!r} at {tuple(round(x, 4) for x in reached[:3])}")
     if apart:
         warnings.warn(
-            f"{len(apart)} bodies start where their joints' coordinates put them, not at the given xform; set q= "
-            f"of the joint or leave out xform: {shortened(apart)}",
+            f"{len(apart)} of {len(bodies)} bodies not at the given xform, but where their joints' coordinates put "
+            f"them; set q= of the joint or leave out xform: {shortened(apart)}",
             stacklevel=5,
         )
 

@@ -2,8 +2,8 @@
 
 The kernels are kernels_cuda/collide.cu, for models of the pairs that a step collides by itself, and on a GPU
 collide_many.cu where these have many worlds; collide_any.cu; and collide_sdf.cu where there are distance fields too.
-Of the last two a GPU is given a text with the families of routines that the model's pairs need, which takes less time
-to compile; models of the same families share it.
+Where a wheel does not bring the last two compiled, a GPU is given a text with the families of routines that the model's
+pairs need, which takes less time to compile; models of the same families share it.
 """
 
 from __future__ import annotations
@@ -130,11 +130,12 @@ def _kernel_of_many(worlds: int):
 
 
 def _kernels(model):
-    """What gives a kernel for any pairs by name: on a GPU, which compiles it now, of a text for the model's own pairs;
-    on the CPU of that which a wheel brings."""
+    """What gives a kernel for any pairs by name: on the CPU of the text that a wheel brings; on a GPU too, and where it
+    does not, of one for the model's own pairs, which is to be compiled now."""
     file = "collide_sdf.cu" if model.collides_fields else "collide_any.cu"
-    if not model.device.is_cuda:
-        return kernels_for(file, None)
+    whole = kernels_for(file, None)
+    if not model.device.is_cuda or whole("collide_any").is_prebuilt(model.device, model.precision, 32):
+        return whole
     return kernels_for(file, enums.family_bits([group.tables["pair_routine"] for group in model.groups]))
 
 

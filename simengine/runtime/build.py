@@ -348,8 +348,9 @@ def find_prebuilt(key: str) -> Path | None:
 
 
 def prebuild(target: Path) -> list[str]:
-    """Compile the pool and the general kernels of PREBUILT into ``target``, with a manifest; returns the file names."""
-    from simengine.runtime import pool
+    """Compile the pool and the general kernels of PREBUILT into ``target``, and where NVRTC is installed those of
+    ``nvrtc.PREBUILT`` for GPUs, with a manifest; returns the file names."""
+    from simengine.runtime import nvrtc, pool
     from simengine.runtime.kernel import cpu_text
 
     compiler = require_compiler()
@@ -369,7 +370,7 @@ def prebuild(target: Path) -> list[str]:
         return content_key(text, arch), library
 
     with ThreadPoolExecutor(min(pool.default_threads(), MOST_COMPILERS)) as threads:
-        manifest = dict(threads.map(make, jobs))
+        manifest = dict(threads.map(make, jobs)) | nvrtc.prebuild(target)
     (target / "manifest.json").write_text(json.dumps(manifest, indent=1), encoding="utf-8")
     return list(manifest.values())
 

@@ -196,6 +196,10 @@ class Kernel:
         else:
             self.cpu_function(precision)
 
+    def is_prebuilt(self, device: Device, precision: str, lanes: int) -> bool:
+        """Does a wheel bring it compiled for a GPU?"""
+        return self.quick and nvrtc.find_prebuilt(self.text(precision, device, lanes), device.arch) is not None
+
     def compile_into_cache(self, device: Device, precision: str, lanes: int) -> None:
         """Compile where neither a wheel nor the cache has it, without loading it: safe in a thread beside others."""
         if device.is_cuda:

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from simengine.errors import KernelCompileError, MissingExtraError
-from simengine.runtime import build, cache
+from simengine.runtime import build, cache, source
 
 OPTIONS = ("--std=c++17", "--fmad=false", "--device-as-default-execution-space")
 """Contraction off; denormals and IEEE division and root are NVRTC's defaults. Unmarked functions run on the device."""
@@ -17,6 +17,11 @@ OPTIONS = ("--std=c++17", "--fmad=false", "--device-as-default-execution-space")
 QUICK = ("--Ofast-compile=mid", "--split-compile=0")
 """Leaves out costly optimisations, so that large kernels are compiled in a tenth of the time, and makes machine code of
 the functions on all processors at once. No result depends on it."""
+
+PREBUILT = ("collide_any.cu", "featherstone.cu", "model_update.cu")
+PREBUILT_LANES, PREBUILT_PRECISION = (4, 8, 16, 32), "float32"
+PREBUILT_ARCHES = ("sm_75", "sm_80", "sm_90", "sm_100", "sm_120")
+"""What a wheel brings compiled: the general kernels that a first step waits for."""
 
 INVALID_OPTION = 5
 """nvrtcResult NVRTC_ERROR_INVALID_OPTION: an NVRTC that does not know all of QUICK."""
@@ -84,8 +89,40 @@ def compile_text(text: str, kernel: str, arch: str, quick: bool = False, label: 
 
 
 def find_compiled(text: str, arch: str, quick: bool = False) -> Path | None:
-    """The cubin of a text where the cache has it, else None."""
+    """The cubin of a text where it is prebuilt or cached, else None."""
+    if quick and (brought := find_prebuilt(text, arch)) is not None:
+        return brought
     return cache.find(_key(text, arch, quick), ".cubin")
+
+
+def find_prebuilt(text: str, arch: str) -> Path | None:
+    """The cubin of a text that a wheel brings, else None; it runs on the later GPUs of its generation too."""
+    least = next((least for least in PREBUILT_ARCHES if least[:-1] == arch[:-1] and least <= arch), None)
+    return None if least is None else build.find_prebuilt(_content_key(text, least))
+
+
+def prebuild(target: Path) -> dict[str, str]:
+    """Compile the kernels of PREBUILT into ``target``; names of the files by what ``build.find_prebuilt`` is given.
+    Nothing where NVRTC is not installed: they are then compiled when they are needed."""
+    from simengine.runtime.kernel import Kernel, inlined
+
+    if not is_available():
+        return {}
+    manifest = {}
+    for file in PREBUILT:
+        name = next(iter(source.signatures(inlined(file, {})[0])))
+        for lanes in PREBUILT_LANES:
+            text = Kernel(file, name).text(PREBUILT_PRECISION, "cuda", lanes)
+            for arch in PREBUILT_ARCHES:
+                cubin = f"{Path(file).stem}-{PREBUILT_PRECISION}-{lanes}-{arch}.cubin"
+                (target / cubin).write_bytes(compile_bytes(text, name, _options(arch, True)))
+                manifest[_content_key(text, arch)] = cubin
+    return manifest
+
+
+def _content_key(text: str, arch: str) -> str:
+    """What a prebuilt cubin is known by: its text and the options, whatever NVRTC compiled it."""
+    return cache.key_of(text, " ".join(_options(arch, True)), arch)
 
 
 def _options(arch: str, quick: bool) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from simengine.collision.pipeline import _kernels, kernels_for
 from simengine.containers import to_numpy
 from simengine.enums import PRIMITIVE_ROUTINES, ROUTINE_FAMILIES, PairRoutine, family_bits
 from simengine.errors import ModelError
-from simengine.runtime import nvrtc
+from simengine.runtime import build, nvrtc
 from simengine.runtime.kernel import Kernel, compile_cubin
 from simengine.runtime.modes import emulated_lanes
 from simengine.runtime.world_launch import WorldLaunch
@@ -369,12 +369,15 @@ def test_what_a_gpu_is_given_has_the_routines_of_all_groups(monkeypatch):
     model = builder.finalize(device="cpu")
     assert len(model.groups) == 2
     assert _kernels(model)("collide_any").defines == {}
+    monkeypatch.setattr(type(model.device), "arch", "sm_90")
     monkeypatch.setattr(model.device, "is_cuda", True)
     bits = int(_kernels(model)("collide_any").defines["SIM_ROUTINES"].removesuffix("ull"), 16)
     for group in model.groups:
         assert all(bits >> routine & 1 for routine in group.tables["pair_routine"])
     assert not bits >> PairRoutine.CONVEX_MESH & 1
     assert "routines 0x" in _kernels(model)("collide_any").module_label("float32", 8)
+    monkeypatch.setattr(build, "find_prebuilt", lambda key: "of a wheel")
+    assert _kernels(model)("collide_any").defines == {}
 
 
 @pytest.mark.skipif(not nvrtc.is_available(), reason="needs NVRTC: pip install nvidia-cuda-nvrtc")

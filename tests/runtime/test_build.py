@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from simengine.errors import KernelCompileError
-from simengine.runtime import build, cache, pool
+from simengine.runtime import build, cache, nvrtc, pool
 from simengine.runtime.kernel import Kernel
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -122,6 +122,7 @@ def test_a_prebuilt_library_is_used_only_while_its_text_and_flags_are_the_same(t
     monkeypatch.setenv("SIMENGINE_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(cache, "_chosen", {})
     monkeypatch.setattr(build, "PREBUILT", ())
+    monkeypatch.setattr(nvrtc, "PREBUILT", ())
     build.prebuild(tmp_path / "_prebuilt")
     manifest = json.loads((tmp_path / "_prebuilt" / "manifest.json").read_text())
     assert len(manifest) == 1

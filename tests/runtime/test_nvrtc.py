@@ -4,8 +4,8 @@ import pytest
 
 import simengine as sim
 from simengine.errors import KernelCompileError
-from simengine.runtime import cache, nvrtc
-from simengine.runtime.kernel import compile_cubin
+from simengine.runtime import build, cache, nvrtc
+from simengine.runtime.kernel import Kernel, compile_cubin
 
 pytestmark = pytest.mark.skipif(not nvrtc.is_available(), reason="needs NVRTC: pip install nvidia-cuda-nvrtc")
 
@@ -84,3 +84,25 @@ def test_an_nvrtc_that_knows_no_quick_compilation_does_without(monkeypatch):
     monkeypatch.setattr(nvrtc, "QUICK", ("--no-such-option", "--nor-this"))
     text = sim.Kernel(TEXT, "work").text("float32", "cuda")
     assert nvrtc.compile_bytes(text, "work", (*nvrtc.OPTIONS, "--gpu-architecture=sm_90", *nvrtc.QUICK))
+
+
+def test_what_a_wheel_brings_serves_its_generation_and_spares_nvrtc(tmp_path, monkeypatch):
+    monkeypatch.setattr(build, "PREBUILT", ())
+    monkeypatch.setattr(nvrtc, "PREBUILT", ("doctor.cu",))
+    monkeypatch.setattr(nvrtc, "PREBUILT_LANES", (8,))
+    monkeypatch.setattr(nvrtc, "PREBUILT_ARCHES", ("sm_75", "sm_80", "sm_100"))
+    build.prebuild(tmp_path / "_prebuilt")
+    monkeypatch.setattr(build, "prebuilt_folders", lambda: [tmp_path / "_prebuilt"])
+    build._manifest.cache_clear()
+    monkeypatch.setattr(nvrtc, "library", None)  # is not asked
+    try:
+        text = Kernel("doctor.cu", "doctor_probe").text("float32", "cuda", 8)
+        for arch, least in (("sm_75", "sm_75"), ("sm_80", "sm_80"), ("sm_89", "sm_80"), ("sm_103", "sm_100")):
+            path = nvrtc.compile_text(text, "doctor_probe", arch, quick=True)
+            assert path == tmp_path / "_prebuilt" / f"doctor-float32-8-{least}.cubin"
+            assert path.read_bytes()[:4] == b"\x7fELF"
+        assert Kernel("doctor.cu", "doctor_probe", quick=True).text("float32", "cuda", 8) == text
+        for other, arch in ((text, "sm_70"), (text, "sm_90"), (text, "sm_120"), (text + "// edited\n", "sm_80")):
+            assert nvrtc.find_prebuilt(other, arch) is None
+    finally:
+        build._manifest.cache_clear()
