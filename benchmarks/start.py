@@ -4,8 +4,9 @@
     python -m benchmarks.start --devices cpu --robots quadruped --rounds 5 --out out/start.json
     python -m benchmarks.start --robots path/to/any.urdf
 
-Cold: the cache of compiled kernels is empty. Warm: it holds what the run before left, the specialised kernels too. On
-the CPU the general kernels are those that a wheel brings: where the package has none they are built first, apart.
+Cold: the cache of compiled kernels is empty. Warm: it holds what the run before left, the specialised kernels too. The
+general kernels are those that a wheel brings, for a GPU those of a first step: where the package has none they are
+built first, apart. With --compile a GPU is brought none: "cold" is what a checkout takes.
 "first step" runs from the robot's file to the end of a step: reading, finalize, solver, states, step. Apart stand
 "import" (of simengine), "names" (what it loads when its names are first used) and "context" (of a GPU).
 """
@@ -27,7 +28,7 @@ PHASES = ("import", "names", "context", "read", "finalize", "solver", "step", "f
 CHILD = """
 import json, sys, time, warnings
 warnings.simplefilter("ignore")
-robot, floating, device, precision, prebuilt, wait = json.loads(sys.argv[1])
+robot, floating, device, precision, prebuilt, compiles, wait = json.loads(sys.argv[1])
 seconds, last = {}, time.perf_counter()
 def phase(name):
     global last
@@ -36,7 +37,9 @@ import simengine as sim
 phase("import")
 sim.ModelBuilder, sim.solvers.Featherstone
 phase("names")
-from simengine.runtime import build
+from simengine.runtime import build, nvrtc
+if compiles:
+    nvrtc.find_prebuilt = lambda text, arch: None
 if prebuilt:
     build.prebuilt_folders = lambda: [__import__("pathlib").Path(prebuilt)]
 if device != "cpu":
@@ -79,7 +82,7 @@ def run_child(*arguments, cache: str) -> dict[str, float]:
 
 
 def prebuilt_kernels(folder: Path) -> str:
-    """The general kernels that a wheel would bring, or "" where the package has them."""
+    """The folder of the kernels that a wheel would bring, or "" where the package has them."""
     from simengine.runtime import build
 
     if any((place / "manifest.json").is_file() for place in build.prebuilt_folders()):
@@ -88,7 +91,7 @@ def prebuilt_kernels(folder: Path) -> str:
     return str(folder)
 
 
-def measure(robot: str, device: str, precision: str, prebuilt: str, rounds: int) -> list[dict]:
+def measure(robot: str, device: str, precision: str, prebuilt: str, compiles: bool, rounds: int) -> list[dict]:
     """One row for each round, cold and then warm."""
     rows = []
     urdf, floating = str(REPOSITORY / "assets" / f"{robot}.urdf"), FLOATING.get(robot, True)
@@ -97,7 +100,8 @@ def measure(robot: str, device: str, precision: str, prebuilt: str, rounds: int)
     for _ in range(rounds):
         with tempfile.TemporaryDirectory() as cache:
             for kind in ("cold", "warm"):
-                seconds = run_child(urdf, floating, device, precision, prebuilt, kind == "cold", cache=cache)
+                wait = kind == "cold"
+                seconds = run_child(urdf, floating, device, precision, prebuilt, compiles, wait, cache=cache)
                 rows.append({"robot": robot, "device": device, "precision": precision, "kind": kind, **seconds})
     return rows
 
@@ -122,6 +126,7 @@ def main() -> None:
     parser.add_argument("--robots", nargs="+", default=list(FLOATING), help="of assets/, or files")
     parser.add_argument("--devices", nargs="+", default=[device.name for device in sim.devices()][:2])
     parser.add_argument("--precision", default="float32", choices=["float32", "float64"])
+    parser.add_argument("--compile", action="store_true", help="bring no kernels for GPUs")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path, default=Path("out/start.json"))
     args = parser.parse_args()
@@ -130,10 +135,11 @@ def main() -> None:
         prebuilt = prebuilt_kernels(Path(folder))  # reading a robot needs some, whatever the device
         for device in args.devices:
             for robot in args.robots:
-                rows += measure(robot, device, args.precision, prebuilt, args.rounds)
+                rows += measure(robot, device, args.precision, prebuilt, args.compile, args.rounds)
     print_table(rows)
-    print(f"processors {os.cpu_count()}, load {os.getloadavg()[0]:.1f}; general kernels on the CPU are "
-          f"{'built as for a wheel' if prebuilt else 'those of the wheel'}")  # fmt: skip
+    brought = "built as for a wheel" if prebuilt else "those of the wheel"
+    where = ", on the CPU alone" if args.compile else ""
+    print(f"processors {os.cpu_count()}, load {os.getloadavg()[0]:.1f}; general kernels are {brought}{where}")
     args.out.parent.mkdir(parents=True, exist_ok=True)
     args.out.write_text(json.dumps({"load": os.getloadavg(), "rows": rows}, indent=1), encoding="utf-8")
 

@@ -330,7 +330,7 @@ struct SearchEffort {
     int pieces;
 };
 #ifdef SIM_DOUBLE
-constexpr SearchEffort CONTACT_SEARCH = {1e-5, 512}, DISTANCE_SEARCH = {1e-6, 8192};
+inline constexpr SearchEffort CONTACT_SEARCH = {1e-5, 512}, DISTANCE_SEARCH = {1e-6, 8192};
 #else
 constexpr SearchEffort CONTACT_SEARCH = {1e-3f, 512}, DISTANCE_SEARCH = {2e-4f, 8192};
 #endif

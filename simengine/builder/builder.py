@@ -9,7 +9,7 @@ import numpy as np
 
 from simengine.builder import collapse, compose
 from simengine.builder.elements import WORLD, Body, Elements, Equality, Joint, JointConfig, Shape, Site
-from simengine.builder.finalize import assemble, choose_search
+from simengine.builder.finalize import assemble, check_room, choose_search
 from simengine.builder.frames import IDENTITY
 from simengine.builder.joint_methods import JointMethods
 from simengine.builder.material import Material
@@ -18,7 +18,7 @@ from simengine.builder.shape_methods import ShapeMethods
 from simengine.builder.template import compile_template
 from simengine.builder.validate import check_body
 from simengine.builder.values import AXES, inertia_matrix, pose
-from simengine.errors import ModelError, UnsupportedError, did_you_mean
+from simengine.errors import CapacityError, ModelError, UnsupportedError, did_you_mean
 from simengine.values import flag, number, numbers
 
 EARTH = 9.81
@@ -237,6 +237,8 @@ class ModelBuilder(JointMethods, ShapeMethods, MechanismMethods):
                     "holds static shapes alone, so move them into a template"
                 )
         elements = compose.moved(other._elements, xform)
+        counts = {"bodies": elements.bodies, "joints": elements.joints, "shapes": elements.shapes}
+        check_room({"worlds": count} | {kind: count * len(own) for kind, own in counts.items()})
         content = (elements.key(), other._given_gravity)
         known = self._templates.setdefault(content, len(self._template_elements))
         if known == len(self._template_elements):
@@ -308,7 +310,8 @@ class ModelBuilder(JointMethods, ShapeMethods, MechanismMethods):
         "dense" search for them at each ``collide``, in trees of boxes or by comparing all boxes of a world; None
         searches where a world has more than 200,000 such pairs, in the quicker way. All find the same contacts, in the
         same order and bits. The builder stays as it is and can be used again. Raises
-        ModelError naming the element that is wrong, UnsupportedError for ``requires_grad``, which no solver serves yet.
+        ModelError naming the element that is wrong, UnsupportedError for ``requires_grad``, which no solver serves yet,
+        CapacityError where the arrays are too long for kernels or for the memory.
         """
         if requires_grad:
             raise UnsupportedError(
@@ -320,8 +323,11 @@ class ModelBuilder(JointMethods, ShapeMethods, MechanismMethods):
         named = isinstance(broad_phase, str) and broad_phase in ("pairs", "bvh", "dense")
         if broad_phase is not None and not named:
             raise ModelError(f'broad_phase is {broad_phase!r}; it must be "pairs", "bvh", "dense" or None')
-        model = self._model(device, precision, seed, broad_phase)
-        model.update()
+        try:
+            model = self._model(device, precision, seed, broad_phase)
+            model.update()
+        except MemoryError as error:
+            raise CapacityError(f"{max(self.world_count, 1)} worlds take more memory than there is: {error}") from error
         return model
 
     def _model(self, device, precision: str, seed: int, broad_phase: str | None = None):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,11 +17,29 @@ from simengine.builder.mesh_data import Mesh
 from simengine.builder.template import Template, shape_arrays
 from simengine.builder.topology import FLOATING
 from simengine.enums import BodyFlag, EqualityType, ShapeFlag, ShapeType
-from simengine.errors import ModelError
+from simengine.errors import CapacityError, ModelError
 from simengine.pair_routines import routine_table
 
 REFERENCES = schema.references()
 DTYPES = {"real": {"float32": np.float32, "float64": np.float64}}
+
+
+MOST_NUMBERS = 2**31 - 1
+"""Of an array: kernels count them with 32 bits."""
+
+
+def check_room(totals: Mapping[str, int]) -> None:
+    """CapacityError where a model of so many bodies, joints, shapes and so on has an array that is too long."""
+    for kind, total in totals.items():
+        rows = [row for owner in ("model", "state", "control") for row in schema.rows(owner) if row.over == kind]
+        most = MOST_NUMBERS // max((math.prod(row.shape[1:]) for row in rows), default=1)
+        if total > most:
+            raise CapacityError(
+                "more than the arrays of one model hold: make fewer worlds, or several models",
+                buffer=kind,
+                needed=int(total),
+                had=most,
+            )
 
 
 @dataclass
@@ -50,6 +69,7 @@ def assemble(
     broad_phase = one_broad_phase(templates)
     check_small_inertias(templates, precision)
     tiler = Tiler(templates, template_of_world, precision)
+    check_room({kind: int(start[-1]) for kind, start in tiler.starts.items()})
     meshes: dict[Mesh, int] = {}
     for template in templates:
         for mesh in template.meshes:

@@ -156,8 +156,10 @@ class SDF:
 
     @staticmethod
     def torus(radius: float, thickness: float) -> Primitive:
-        """Distance to a ring of ``radius`` about z, made of a tube of radius ``thickness``."""
+        """Distance to a ring of ``radius`` about z, made of a tube of radius ``thickness``, which is no wider."""
         radius, thickness = _sizes("torus", radius, thickness)
+        if thickness > radius:
+            raise ModelError(f"torus: a tube of radius {thickness:g} fills the hole of a ring of {radius:g}")
         high = [radius + thickness, radius + thickness, thickness]
         return Primitive("torus", (radius, thickness), np.negative(high), high)
 

@@ -36,11 +36,11 @@ _private: list[tempfile.TemporaryDirectory] = []
 
 
 def wanted_folder() -> Path:
-    """The folder that the environment asks for."""
+    """The folder that the environment asks for; a relative one is below where this process is."""
     if named := os.environ.get("SIMENGINE_CACHE_DIR"):
-        return Path(named)
+        return Path(os.path.abspath(named))
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(home) / "simengine"
+    return Path(os.path.abspath(home), "simengine")
 
 
 def folder() -> Path:

@@ -29,6 +29,7 @@ class ShapePrims:
             ShapeType.PLANE: self._plane,
             **{kind: self._solid for kind in SOLIDS},
             ShapeType.MESH: self._mesh,
+            ShapeType.HEIGHTFIELD: self._field,
             ShapeType.CONVEX_HULL: self._mesh,
             ShapeType.SDF: self._mesh,
         }
@@ -57,6 +58,9 @@ class ShapePrims:
             vertices = self._rows["mesh_point"][slice(*points)].astype(np.float32)
             self._meshes[index] = (vertices, np.full(len(corners) // 3, 3, np.int32), corners)
         return size, define_mesh(self.stage, path, *self._meshes[index])
+
+    def _field(self, path, shape, size):
+        return None, self._mesh(path, shape, size)[1]  # its mesh has its size
 
 
 SOLIDS = {

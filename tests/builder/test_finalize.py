@@ -9,7 +9,8 @@ import pytest
 
 import simengine as sim
 from simengine import schema
-from simengine.builder.finalize import random_keys
+from simengine.builder.finalize import check_room, random_keys
+from simengine.errors import CapacityError
 from tests.builder.scenes import chain, random_tree
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -99,6 +100,21 @@ def test_mixed_templates_are_each_what_they_are_alone():
     start = data.arrays["joint_q_start"]
     assert start[-1] == len(data.arrays["joint_q"])
     np.testing.assert_array_equal(np.unique(data.arrays["shape_mesh"]), [-1, 0, 1, 2])
+
+
+def test_more_worlds_than_arrays_or_memory_hold_are_refused_with_their_number(monkeypatch):
+    ball, builder = sim.ModelBuilder(), sim.ModelBuilder()
+    ball.add_shape_sphere(ball.add_body(), 0.1)
+    with pytest.raises(CapacityError, match=r"worlds: more than .* \(needed 1000000000, had \d+\)"):
+        builder.replicate(ball, 10**9)
+    assert builder.world_count == 0
+    builder.replicate(ball, 3)
+    monkeypatch.setattr(builder, "_assemble", lambda *arguments: np.empty(2**60, np.int8))
+    with pytest.raises(CapacityError, match="3 worlds take more memory than there is"):
+        builder.finalize(device="cpu")
+    with pytest.raises(CapacityError, match="coords: more than"):
+        check_room({"worlds": 3, "coords": 2**31})
+    check_room({"worlds": 3, "coords": 2**31 - 1})
 
 
 def test_replicate_is_add_builder_by_hand():

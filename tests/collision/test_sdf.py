@@ -65,6 +65,8 @@ def test_closed_forms_change_by_the_way_moved(name):
 def test_sizes_of_closed_forms_must_be_positive():
     with pytest.raises(ModelError, match="positive"):
         SDF.box(1, 0, 1)
+    with pytest.raises(ModelError, match="fills the hole"):
+        SDF.torus(0.1, 0.2)
     with pytest.raises(ModelError, match="a plane has no end"):
         SDF.plane().to_grid(0.1)
 

@@ -6,9 +6,11 @@ import sys
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from simengine.runtime import cache
+from simengine.runtime.kernel import Kernel
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -29,6 +31,20 @@ def refused(match):
 def test_the_folder_is_made_for_this_user_alone(place):
     assert cache.folder() == place
     assert place.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("name", ["SIMENGINE_CACHE_DIR", "XDG_CACHE_HOME"])
+def test_a_relative_folder_is_below_where_the_process_is(name, monkeypatch, tmp_path):
+    monkeypatch.delenv("SIMENGINE_CACHE_DIR", raising=False)
+    monkeypatch.setattr(cache, "_chosen", {})
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(name, "rel")
+    text = 'extern "C" __global__ void work(int n, real* x) { for_each(i, n) x[i] = real(5); }'
+    kernel = Kernel(f"{text}  // not compiled before: {name}\n", "work")
+    x = np.zeros(3)
+    kernel.launch(3, [x])
+    assert x.tolist() == [5, 5, 5]
+    assert tmp_path in cache.folder().parents and cache.entries()
 
 
 def test_a_folder_that_others_can_write_is_not_used_and_the_warning_comes_once(place):

@@ -7,8 +7,10 @@ import pytest
 from pxr import Gf, Usd, UsdGeom, UsdPhysics, UsdValidation
 
 import simengine as sim
+from simengine.enums import ShapeType
 from simengine.errors import MissingExtraError, ModelError
 from simengine.viewers import UsdRecorder
+from simengine.viewers.usd_shapes import ShapePrims
 
 TETRAHEDRON = (
     np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)], float),
@@ -161,6 +163,26 @@ def test_shapes_have_their_sizes_places_and_colours(tmp_path):
         np.testing.assert_allclose(found.Transform(Gf.Vec3d(corner)), expected, atol=1e-9)
     sheet = np.array(stage.GetPrimAtPath("/World/world_0/sheet").GetAttribute("points").Get())
     assert (sheet.min(axis=0).tolist(), sheet.max(axis=0).tolist()) == ([-2, -3, 0], [2, 3, 0])
+
+
+def test_a_height_field_is_the_surface_of_its_heights(tmp_path):
+    heights = np.random.default_rng(0).random((3, 4))
+    builder = sim.ModelBuilder()
+    builder.add_body(mass=1, inertia=np.eye(3))
+    builder.add_shape_heightfield(-1, heights, 2, 3, base=0.5, xform=sim.transform((1, 0, 2)), label="hills")
+    model = builder.finalize(device="cpu")
+    stage = record(tmp_path / "run.usda", model, [model.state()])
+    prim = UsdGeom.Mesh(stage.GetPrimAtPath("/World/world_0/hills"))
+    points = np.array([prim.ComputeLocalToWorldTransform(0).Transform(Gf.Vec3d(p)) for p in prim.GetPointsAttr().Get()])
+    x, y = np.meshgrid(np.linspace(-1, 3, 4), np.linspace(-3, 3, 3))
+    expected = np.stack([x, y, heights + 2], -1).reshape(-1, 3)
+    assert sorted(map(tuple, points.round(5))) == sorted(map(tuple, expected.round(5)))
+    assert len(prim.GetFaceVertexCountsAttr().Get()) == 2 * 2 * 3
+
+
+def test_every_type_of_shape_has_its_prim():
+    model = all_shapes().finalize(device="cpu")
+    assert set(ShapePrims(model, None, 0.0)._makers) == set(ShapeType)
 
 
 @pytest.mark.parametrize("up_axis", ["X", "Y", "Z"])
