@@ -339,10 +339,14 @@ def test_an_interrupt_is_code_130_and_the_recording_is_kept(tmp_path, monkeypatc
     assert (code, err.splitlines()[-1]) == (130, f"interrupted after {came_at[1] / 60:.2f} of 3 s")
 
 
-def test_a_lack_of_memory_is_one_line_and_code_1(capsys):
+def test_worlds_beyond_arrays_or_memory_are_one_line_and_code_1(capsys, monkeypatch):
     code, _, err = run(capsys, "pendulum", "--worlds", 2**31 - 1)
     assert code == 1
-    assert re.fullmatch(r"error: Unable to allocate \S+ GiB for an array .*\n", err)
+    assert re.fullmatch(r"error: worlds: more than the arrays .* \(needed 2147483647, had \d+\)\n", err)
+    monkeypatch.setattr(sim.Model, "update", lambda model: np.empty(2**60, np.int8))
+    code, _, err = run(capsys, "pendulum", "--worlds", 3)
+    assert code == 1
+    assert re.fullmatch(r"error: the memory is too small for the model, worlds: \d \(Unable to allocate \S+ EiB .*\)\n", err)
 
 
 def test_a_robot_that_sags_is_told_with_the_reason_and_a_frequency_at_which_it_stands(tmp_path, capsys):

@@ -327,7 +327,8 @@ class ModelBuilder(JointMethods, ShapeMethods, MechanismMethods):
             model = self._model(device, precision, seed, broad_phase)
             model.update()
         except MemoryError as error:
-            raise CapacityError(f"{max(self.world_count, 1)} worlds take more memory than there is: {error}") from error
+            worlds = max(self.world_count, 1)
+            raise CapacityError(f"the memory is too small for the model, worlds: {worlds} ({error})") from error
         return model
 
     def _model(self, device, precision: str, seed: int, broad_phase: str | None = None):

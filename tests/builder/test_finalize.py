@@ -110,7 +110,7 @@ def test_more_worlds_than_arrays_or_memory_hold_are_refused_with_their_number(mo
     assert builder.world_count == 0
     builder.replicate(ball, 3)
     monkeypatch.setattr(builder, "_assemble", lambda *arguments: np.empty(2**60, np.int8))
-    with pytest.raises(CapacityError, match="3 worlds take more memory than there is"):
+    with pytest.raises(CapacityError, match=r"memory is too small for the model, worlds: 3 \(Unable"):
         builder.finalize(device="cpu")
     with pytest.raises(CapacityError, match="coords: more than"):
         check_room({"worlds": 3, "coords": 2**31})

@@ -369,7 +369,7 @@ def test_what_a_gpu_is_given_has_the_routines_of_all_groups(monkeypatch):
     model = builder.finalize(device="cpu")
     assert len(model.groups) == 2
     assert _kernels(model)("collide_any").defines == {}
-    monkeypatch.setattr(type(model.device), "arch", "sm_90")
+    monkeypatch.setattr(model.device, "arch", "sm_90")
     monkeypatch.setattr(model.device, "is_cuda", True)
     bits = int(_kernels(model)("collide_any").defines["SIM_ROUTINES"].removesuffix("ull"), 16)
     for group in model.groups:
