@@ -346,7 +346,8 @@ def test_worlds_beyond_arrays_or_memory_are_one_line_and_code_1(capsys, monkeypa
     monkeypatch.setattr(sim.Model, "update", lambda model: np.empty(2**60, np.int8))
     code, _, err = run(capsys, "pendulum", "--worlds", 3)
     assert code == 1
-    assert re.fullmatch(r"error: the memory is too small for the model, worlds: \d \(Unable to allocate \S+ EiB .*\)\n", err)
+    small = r"error: the memory is too small for the model, worlds: \d \(Unable to allocate \S+ EiB .*\)\n"
+    assert re.fullmatch(small, err)
 
 
 def test_a_robot_that_sags_is_told_with_the_reason_and_a_frequency_at_which_it_stands(tmp_path, capsys):
