@@ -332,7 +332,7 @@ struct SearchEffort {
 #ifdef SIM_DOUBLE
 inline constexpr SearchEffort CONTACT_SEARCH = {1e-5, 512}, DISTANCE_SEARCH = {1e-6, 8192};
 #else
-constexpr SearchEffort CONTACT_SEARCH = {1e-3f, 512}, DISTANCE_SEARCH = {2e-4f, 8192};
+inline constexpr SearchEffort CONTACT_SEARCH = {1e-3f, 512}, DISTANCE_SEARCH = {2e-4f, 8192};
 #endif
 constexpr SearchEffort TRIANGLE_SEARCH = {real(1e-3), 128};  // of many small ones
 constexpr real FIRST_TOLERANCE = real(0.1), ROUND = 10;
