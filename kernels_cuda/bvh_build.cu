@@ -471,7 +471,7 @@ extern "C" __global__ void bvh_refit_triangles(int most, const int64* total /* (
 extern "C" __global__ void bvh_take(int n, const real* lower /* (n, 3) */, const real* upper /* (n, 3) */,
                                     real* lower_out /* (n, 3) */, real* upper_out /* (n, 3) */) {
     for_each(i, n) {
-        store_vec3(lower_out + 3 * i, load_vec3(lower + 3 * i));
-        store_vec3(upper_out + 3 * i, load_vec3(upper + 3 * i));
+        store_vec3(lower_out + 3LL * i, load_vec3(lower + 3LL * i));
+        store_vec3(upper_out + 3LL * i, load_vec3(upper + 3LL * i));
     }
 }

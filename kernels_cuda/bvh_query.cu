@@ -31,7 +31,7 @@ extern "C" __global__ void bvh_query_keys(int n, const unsigned char* nodes, con
     const BvhNode& root = ((const BvhNode*)(const unsigned char*)nodes)[roots[0]];
     real extents[6];
     node_extents(root, extents);
-    for_each(i, n) keys[i] = uint32(morton_code(load_vec3(point + 3 * i), extents, bits));
+    for_each(i, n) keys[i] = uint32(morton_code(load_vec3(point + 3LL * i), extents, bits));
 }
 
 extern "C" __global__ void bvh_query_box(int n, const unsigned char* nodes, const int* roots, const int* primitives,
@@ -41,7 +41,7 @@ extern "C" __global__ void bvh_query_box(int n, const unsigned char* nodes, cons
                                          int* out /* optional */) {
     const BvhView bvh(nodes, roots, primitives, packed, 6);
     for_each(i, n) {
-        const vec3 low = load_vec3(lower + 3 * i), high = load_vec3(upper + 3 * i);
+        const vec3 low = load_vec3(lower + 3LL * i), high = load_vec3(upper + 3LL * i);
         IndexRow row = begin_row(out, offsets, i);
         bvh_visit_box(bvh, tree_root(bvh, tree, i), low, high, [&](int first, int number) {
             for (int k = first; k < first + number; ++k)
@@ -58,7 +58,7 @@ extern "C" __global__ void bvh_query_sphere(int n, const unsigned char* nodes, c
                                             int* out /* optional */) {
     const BvhView bvh(nodes, roots, primitives, packed, 6);
     for_each(i, n) {
-        const vec3 point = load_vec3(center + 3 * i);
+        const vec3 point = load_vec3(center + 3LL * i);
         const real bound = radius[i] * radius[i];
         IndexRow row = begin_row(out, offsets, i);
         bvh_visit_near(bvh, tree_root(bvh, tree, i), point, bound, [&](const BvhLeaf& leaf) {
@@ -76,7 +76,7 @@ extern "C" __global__ void bvh_query_ray(int n, const unsigned char* nodes, cons
                                          int* counts /* (n) */, int* out /* optional */) {
     const BvhView bvh(nodes, roots, primitives, packed, 6);
     for_each(i, n) {
-        const ScaledRay ray(load_vec3(origin + 3 * i), load_vec3(direction + 3 * i));
+        const ScaledRay ray(load_vec3(origin + 3LL * i), load_vec3(direction + 3LL * i));
         const real farthest = minimum(max_distance[i] * reciprocal(ray.scale), REAL_MAX);
         IndexRow row = begin_row(out, offsets, i);
         if (ray.valid)
@@ -101,7 +101,7 @@ extern "C" __global__ void bvh_ray_first(int n, const unsigned char* nodes, cons
                                          real* distance /* (n) nonfinite */) {
     const BvhView bvh(nodes, roots, primitives, packed, 6);
     for_each(i, n) {
-        const ScaledRay ray(load_vec3(origin + 3 * i), load_vec3(direction + 3 * i));
+        const ScaledRay ray(load_vec3(origin + 3LL * i), load_vec3(direction + 3LL * i));
         real farthest = minimum(max_distance[i] * reciprocal(ray.scale), REAL_MAX);
         int best = -1;
         if (ray.valid)
@@ -132,7 +132,7 @@ extern "C" __global__ void bvh_nearest(int n, const unsigned char* nodes, const 
     const BvhView bvh(nodes, roots, primitives, packed, 6);
     for_each(item, n) {
         const int i = turn ? turn[item] : int(item);
-        const vec3 p = load_vec3(point + 3 * i);
+        const vec3 p = load_vec3(point + 3LL * i);
         int* best = index + int64(i) * k;
         real* square = distance + int64(i) * k;
         const real limit = minimum(max_distance[i] * max_distance[i], REAL_MAX);

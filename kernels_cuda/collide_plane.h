@@ -1,22 +1,14 @@
 // Contacts of a plane with the shapes that can lie on it.
 //
-// A plane is the x, y face of its pose, its normal z, solid below. With half sizes above zero it ends there: a contact
-// whose point on the plane lies outside is not made. Every routine reports witness points of the other shape with their
-// distance from the plane.
+// A plane is the x, y face of its pose, its normal z, solid below. It collides without end, whatever its half sizes, as
+// MuJoCo's. Every routine reports witness points of the other shape with their distance from the plane.
 #pragma once
 
 #include "collide_shape.h"
 
-// Is a point, given from the plane's origin, over the plane's rectangle? A half size of 0 has no end.
-SIM_FUNCTION bool over_plane(const PlacedShape& plane, vec3 offset) {
-    if (plane.size.x > 0 && absolute(dot(x_axis(plane), offset)) > plane.size.x) return false;
-    return !(plane.size.y > 0 && absolute(dot(y_axis(plane), offset)) > plane.size.y);
-}
-
 // One point of a shape, given from the plane's origin, against the plane.
 template <class Writer>
 SIM_FUNCTION void plane_point(const PlacedShape& plane, vec3 normal, int feature, vec3 offset, Writer& write) {
-    if (!over_plane(plane, offset)) return;
     const real distance = dot(normal, offset);
     write(feature, plane.pose.p + multiply_add(-distance, normal, offset), normal, distance);
 }

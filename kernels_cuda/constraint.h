@@ -14,10 +14,11 @@
 #define SIM_MOST_IMPEDANCE real(0.9999)
 #define SIM_LEAST_REGULARISATION real(1e-15)
 
-// x^p on [0, 1]; the usual exponents without a logarithm.
-SIM_FUNCTION real unit_power(real x, real p) {
-    if (p == 1) return x;
-    return p == 2 ? x * x : (x > 0 ? power(x, p) : real(0));
+// x^p / m^(p - 1) for 0 <= x <= m: the usual exponent without a logarithm, others of x / m, as both powers may vanish.
+SIM_FUNCTION real bent_power(real x, real m, real p) {
+    if (p == 2) return divide(x * x, m);
+    const real part = divide(x, m);
+    return part > 0 ? m * power(part, p) : real(0);
 }
 
 // d(r) = d0 + y (d_max - d0), y rising from 0 to 1 over |r| in [0, width]: a power curve bent at the midpoint.
@@ -32,8 +33,7 @@ SIM_FUNCTION real impedance(const Array& p, real distance) {
     if (x == 1) return d_max;
     real y = x;
     if (exponent != 1) {
-        if (x <= middle) y = divide(unit_power(x, exponent), unit_power(middle, exponent - 1));
-        else y = 1 - divide(unit_power(1 - x, exponent), unit_power(1 - middle, exponent - 1));
+        y = x <= middle ? bent_power(x, middle, exponent) : 1 - bent_power(1 - x, 1 - middle, exponent);
     }
     return multiply_add(y, d_max - d0, d0);
 }

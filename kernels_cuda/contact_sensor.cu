@@ -71,8 +71,8 @@ extern "C" __global__ void sum_contacts(int n, const ModelView model, const Cont
             number += pressing > threshold;
             if (pairs) store_vec3(of_columns + 3 * column, canonical(load_vec3(of_columns + 3 * column) + f));
         }
-        store_vec3(&force[3 * i], canonical(sum));
-        store_vec3(&torque[3 * i], canonical(moment));
+        store_vec3(&force[3LL * i], canonical(sum));
+        store_vec3(&torque[3LL * i], canonical(moment));
         count[i] = number;
         greatest[i] = canonical(most);
         in_contact[i] = number > 0;

@@ -67,19 +67,19 @@ extern "C" __global__ void __launch_bounds__(256, 4)
                   real* uv /* (n, 2) */, real* point /* (n, 3) nonfinite */, real* normal /* (n, 3) */) {
     const BvhView bvh(nodes, roots, primitives, packed, 9);
     for_each(i, n) {
-        const ScaledRay ray(load_vec3(origin + 3 * i), load_vec3(direction + 3 * i));
+        const ScaledRay ray(load_vec3(origin + 3LL * i), load_vec3(direction + 3LL * i));
         const FirstFace best = first_face(bvh, bvh.roots[0], ray, max_distance[i]);
         t[i] = best.hit.t * ray.scale;
         face[i] = best.face;
-        uv[2 * i] = best.hit.u;
-        uv[2 * i + 1] = best.hit.v;
+        uv[2LL * i] = best.hit.u;
+        uv[2LL * i + 1] = best.hit.v;
         if (best.face >= 0) {
             const Triangle triangle(bvh.packed + 9 * best.place);
-            store_vec3(point + 3 * i, triangle.at(best.hit.u, best.hit.v));
-            store_vec3(normal + 3 * i, unit_normal(triangle));
+            store_vec3(point + 3LL * i, triangle.at(best.hit.u, best.hit.v));
+            store_vec3(normal + 3LL * i, unit_normal(triangle));
         } else {
-            store_vec3(point + 3 * i, {quiet_nan<real>(), quiet_nan<real>(), quiet_nan<real>()});
-            store_vec3(normal + 3 * i, zero_vec3());
+            store_vec3(point + 3LL * i, {quiet_nan<real>(), quiet_nan<real>(), quiet_nan<real>()});
+            store_vec3(normal + 3LL * i, zero_vec3());
         }
     }
 }
@@ -90,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(256, 4)
                  const real* max_distance /* (n) */, bool* hits /* (n) */) {
     const BvhView bvh(nodes, roots, primitives, packed, 9);
     for_each(i, n) {
-        const ScaledRay ray(load_vec3(origin + 3 * i), load_vec3(direction + 3 * i));
+        const ScaledRay ray(load_vec3(origin + 3LL * i), load_vec3(direction + 3LL * i));
         const ShearedRay sheared(ray);
         const real farthest = minimum(max_distance[i] * reciprocal(ray.scale), REAL_MAX);
         bool found = false;
@@ -113,7 +113,7 @@ extern "C" __global__ void mesh_ray_all(int n, const unsigned char* nodes, const
                                         int* out /* optional */) {
     const BvhView bvh(nodes, roots, primitives, packed, 9);
     for_each(i, n) {
-        const ScaledRay ray(load_vec3(origin + 3 * i), load_vec3(direction + 3 * i));
+        const ScaledRay ray(load_vec3(origin + 3LL * i), load_vec3(direction + 3LL * i));
         const ShearedRay sheared(ray);
         const real farthest = minimum(max_distance[i] * reciprocal(ray.scale), REAL_MAX);
         IndexRow row = {out ? out + offsets[i] : nullptr, 0};
@@ -163,13 +163,13 @@ struct ClosestQuery {
     }
 
     SIM_INLINE void answer(const BvhView& bvh, int i, int place) const {
-        const vec3 p = load_vec3(point + 3 * i);
+        const vec3 p = load_vec3(point + 3LL * i);
         if (place < 0) {
             face[i] = -1;
             distance[i] = REAL_INFINITY;
-            uv[2 * i] = uv[2 * i + 1] = real(0);
-            store_vec3(closest + 3 * i, {quiet_nan<real>(), quiet_nan<real>(), quiet_nan<real>()});
-            store_vec3(normal + 3 * i, zero_vec3());
+            uv[2LL * i] = uv[2LL * i + 1] = real(0);
+            store_vec3(closest + 3LL * i, {quiet_nan<real>(), quiet_nan<real>(), quiet_nan<real>()});
+            store_vec3(normal + 3LL * i, zero_vec3());
             return;
         }
         const int found = bvh.primitive[place];
@@ -179,10 +179,10 @@ struct ClosestQuery {
         const real size = length(p - q);
         face[i] = found;
         distance[i] = is_inside(bvh, p, q, found, hit.part) ? -size : size;
-        uv[2 * i] = hit.u;
-        uv[2 * i + 1] = hit.v;
-        store_vec3(closest + 3 * i, q);
-        store_vec3(normal + 3 * i, unit_normal(triangle));
+        uv[2LL * i] = hit.u;
+        uv[2LL * i + 1] = hit.v;
+        store_vec3(closest + 3LL * i, q);
+        store_vec3(normal + 3LL * i, unit_normal(triangle));
     }
 };
 
@@ -257,7 +257,7 @@ extern "C" __global__ void __launch_bounds__(POINT_BLOCK, 16)
         for (int item = begin; item < end; item += lanes.count()) {
             const int own = item + lanes.lane();
             const int place = own < end ? own : end - 1, i = turn ? turn[place] : place;
-            const vec3 p = load_vec3(point + 3 * i);
+            const vec3 p = load_vec3(point + 3LL * i);
             NearestPlace best = {own < end ? minimum(max_distance[i] * max_distance[i], REAL_MAX) : real(-1), -1};
             PreparedLeaves& leaves = prepared_leaves(lanes, memory);
             bool handed_on = false;
@@ -293,7 +293,7 @@ extern "C" __global__ void __launch_bounds__(POINT_BLOCK, 16)
         const int own = late_first[batch] + lanes.lane(), place = own < n ? own : n - 1, i = turn ? turn[place] : place;
         const int root = bvh.roots[0];
         NearestPlace best = late.load(late.entry(batch, PARTS, lanes.lane()));
-        search_nearest(lanes, bvh, root, part_of_tree(bvh, root, part), load_vec3(point + 3 * i), -1,
+        search_nearest(lanes, bvh, root, part_of_tree(bvh, root, part), load_vec3(point + 3LL * i), -1,
                        prepared_leaves(lanes, memory), best);
         late.store(late.entry(batch, part, lanes.lane()), best);
     });
@@ -343,7 +343,7 @@ extern "C" __global__ void mesh_farthest(int n, const unsigned char* nodes, cons
                                          int* vertex /* (n) */, real* distance /* (n) nonfinite */) {
     const BvhView bvh(nodes, roots, primitives, packed, 9);
     for_each(i, n) {
-        const FarthestVertex found = farthest_vertex(bvh, bvh.roots[0], faces, load_vec3(point + 3 * i));
+        const FarthestVertex found = farthest_vertex(bvh, bvh.roots[0], faces, load_vec3(point + 3LL * i));
         vertex[i] = found.vertex;
         distance[i] = found.vertex < 0 ? -REAL_INFINITY : square_root(found.square);
     }
@@ -356,7 +356,7 @@ extern "C" __global__ void mesh_winding(int n, const unsigned char* nodes, const
                                         real* number /* (n) */) {
     const BvhView bvh(nodes, roots, primitives, packed, 9);
     const MeshBoundary boundary = {boundary_count, boundary_edge, boundary_weight};
-    for_each(i, n) number[i] = winding(bvh, bvh.roots[0], vertices, boundary, load_vec3(point + 3 * i));
+    for_each(i, n) number[i] = winding(bvh, bvh.roots[0], vertices, boundary, load_vec3(point + 3LL * i));
 }
 
 // What belongs to vertices, at points of faces; zero for face -1.
@@ -364,9 +364,9 @@ extern "C" __global__ void mesh_interpolate(int n, const int* faces, const real*
                                             const real* uv /* (n, 2) */, real* out /* (n, 3) */) {
     for_each(i, n) {
         if (face[i] < 0) {
-            store_vec3(out + 3 * i, zero_vec3());
+            store_vec3(out + 3LL * i, zero_vec3());
             continue;
         }
-        store_vec3(out + 3 * i, Triangle(values, faces + 3 * face[i]).at(uv[2 * i], uv[2 * i + 1]));
+        store_vec3(out + 3LL * i, Triangle(values, faces + 3 * face[i]).at(uv[2LL * i], uv[2LL * i + 1]));
     }
 }

@@ -94,7 +94,7 @@ extern "C" __global__ void cast_rays(int n, const ModelView model, const real* b
             }
         }
         distance[i] = found < 0 ? REAL_INFINITY : best.t;
-        store_vec3(&normal[3 * i], canonical(best.normal));
+        store_vec3(&normal[3LL * i], canonical(best.normal));
         hit_shape[i] = found;
     }
 }
@@ -105,20 +105,20 @@ extern "C" __global__ void shade_rays(int n, const ModelView model, const real* 
                                       const real* up,            // (3)
                                       unsigned char* picture) {  // (n, 3)
     for_each(i, n) {
-        const vec3 ray = load_vec3(&view[3 * i]), sky = load_vec3(up);
+        const vec3 ray = load_vec3(&view[3LL * i]), sky = load_vec3(up);
         const int shape = hit_shape[i];
         vec3 colour;
         if (shape < 0) {
             const real height = real(0.5) + real(0.5) * dot(ray, sky);
             colour = multiply_add(height, vec3{real(-0.35), real(-0.22), real(-0.05)}, vec3{1, 1, 1});
         } else {
-            const vec3 facing = load_vec3(&normal[3 * i]);
+            const vec3 facing = load_vec3(&normal[3LL * i]);
             const real lamp = absolute(dot(facing, ray)), above = real(0.5) + real(0.5) * dot(facing, sky);
             const real light = real(0.15) + real(0.5) * lamp + real(0.35) * above;
             for (int c = 0; c < 3; ++c) colour[c] = light * real(model.shape_color[4 * shape + c]);
         }
         for (int c = 0; c < 3; ++c)
-            picture[3 * i + c] =
+            picture[3LL * i + c] =
                 (unsigned char)to_int(minimum(maximum(colour[c], real(0)), real(1)) * real(255) + real(0.5));
     }
 }

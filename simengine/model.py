@@ -214,13 +214,17 @@ class Model(Container):
         return needed
 
     def update(self, world_mask=None) -> None:
-        """Recompute on the device what depends on masses, sizes and poses: the inverse weights.
+        """Recompute on the device what depends on masses, sizes and poses: the inverse weights, and the radii of shapes
+        whose ``shape_size`` was written.
 
-        ``world_mask`` (worlds,) bool on the model's device: which worlds; default all.
+        ``world_mask`` (worlds,) bool on the model's device: which worlds; default all. Shapes that all worlds share are
+        looked at in any case.
         """
+        from simengine.collision.bounds import update_shape_radii
         from simengine.dynamics import update_model
 
         update_model(self, world_mask)
+        update_shape_radii(self, world_mask)
 
     # looking things up
 

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 CONTACT_MEMORY_CAP = 512 * 2**20
 """Bytes that the slabs of all worlds together take at most, unless ``capacity_per_world`` is given."""
 
+MOST_SLOTS = (2**31 - 1) // 3
+"""Kernels count the numbers of a row of three in 32 bits."""
+
 
 class ModelContainer(Container):
     """Arrays that belong to a model: copied, assigned and moved as one."""
@@ -141,8 +144,8 @@ class Contacts(ModelContainer):
         needed = model.contacts_needed()
         capacity = slab_sizes(needed, model.precision, capacity_per_world)
         starts = np.concatenate(([0], np.cumsum(capacity, dtype=np.int64)))
-        if starts[-1] > np.iinfo(np.int32).max:
-            raise ModelError(f"{starts[-1]} contact slots exceed int32; give a lower capacity_per_world")
+        if starts[-1] > MOST_SLOTS:
+            raise ModelError(f"{starts[-1]} contact slots are more than {MOST_SLOTS}; give a lower capacity_per_world")
         super().__init__(model, None, (), {**model.counts(), "contact_slots": int(starts[-1])})
         self._fill({"world_start": starts.astype(np.int32), "parameter": np.full(starts[-1], -1, np.int32)})
         cut = bool((capacity < needed).any()) or model.broad_phase != "pairs"

@@ -161,6 +161,8 @@ def test_slabs_of_a_stated_size(model):
     for wrong in (0, -1, 2.5, True):
         with pytest.raises(ModelError, match="capacity_per_world must be a positive integer"):
             model.contacts(capacity_per_world=wrong)
+    with pytest.raises(ModelError, match="contact slots are more than 715827882"):
+        model.contacts(capacity_per_world=715827882 // 3 + 1)
     with pytest.raises(ModelError, match="slabs of the two differ"):
         contacts.assign(model.contacts())
 

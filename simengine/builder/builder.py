@@ -319,20 +319,22 @@ class ModelBuilder(JointMethods, ShapeMethods, MechanismMethods):
             )
         if precision not in ("float32", "float64"):
             raise ModelError(f'precision is {precision!r}; it must be "float32" or "float64"')
+        from simengine.dynamics import update_model
+
         self._warn_of_kept()
         named = isinstance(broad_phase, str) and broad_phase in ("pairs", "bvh", "dense")
         if broad_phase is not None and not named:
             raise ModelError(f'broad_phase is {broad_phase!r}; it must be "pairs", "bvh", "dense" or None')
         try:
             model = self._model(device, precision, seed, broad_phase)
-            model.update()
+            update_model(model)
         except MemoryError as error:
             worlds = max(self.world_count, 1)
             raise CapacityError(f"the memory is too small for the model, worlds: {worlds} ({error})") from error
         return model
 
     def _model(self, device, precision: str, seed: int, broad_phase: str | None = None):
-        """The model without its inverse weights, which ``Model.update`` computes."""
+        """The model without its inverse weights, which ``update_model`` computes."""
         from simengine.model import Model
         from simengine.runtime.devices import get_device
 

@@ -26,7 +26,10 @@ class ShapeMethods:
     they require. Keywords of shapes: see ModelBuilder."""
 
     def add_shape_plane(self, body: int = WORLD, hx: float = 0.0, hy: float = 0.0, **options) -> int:
-        """Add a plane with normal +Z of its frame; half sizes in m, 0 endless. It has no mass."""
+        """Add a plane with normal +Z of its frame. It collides without end and has no mass.
+
+        Half sizes (m; 0: endless) are of the part that is drawn and that rays meet, as in MuJoCo.
+        """
         return self._add_shape(ShapeType.PLANE, body, (hx, hy, 0.0), **options)
 
     def add_ground_plane(self, height: float = 0.0, **options) -> int:

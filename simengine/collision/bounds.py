@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 
-from simengine.checks import require_container
+from simengine.checks import checked_mask, require_container
 from simengine.runtime.kernel import Kernel
 
 
@@ -24,6 +24,22 @@ def shape_bounds(model, state, with_margin: bool = True):
     return lower, upper
 
 
+def update_shape_radii(model, world_mask=None) -> None:
+    """Find ``model.shape_radius`` and ``shape_inradius`` anew of shapes whose ``shape_size`` was written.
+
+    ``world_mask`` (worlds,) bool on the model's device: which worlds; default all. Of others the bits stay.
+    """
+    names = ("shape_radius", "shape_inradius", "shape_radius_size")
+    arguments = {"model": model, "world_mask": checked_mask("update", model, world_mask)}
+    arguments |= {name: getattr(model, name) for name in names}
+    _radii_kernel().launch(model.shape_count, arguments)
+
+
 @functools.cache
 def _kernel() -> Kernel:
     return Kernel("shape_bounds.cu", "find_shape_bounds")
+
+
+@functools.cache
+def _radii_kernel() -> Kernel:
+    return Kernel("shape_radii.cu", "update_shape_radii")

@@ -82,6 +82,7 @@ PREBUILT = (
     "scan.cu",
     "sdf.cu",
     "shape_distance.cu",
+    "shape_radii.cu",
     "sort.cu",
 )
 """Kernels of general form that a wheel brings compiled."""

@@ -113,3 +113,56 @@ def test_only_marked_worlds_are_recomputed(device):
     after = sim.to_numpy(model.body_inverse_weight).reshape(3, -1)
     assert np.array_equal(after[[0, 2]], before[[0, 2]])
     assert np.all(after[1] < before[1])
+
+
+CUBE = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
+FACES = [[0, 1, 3], [0, 3, 2], [4, 6, 7], [4, 7, 5], [0, 4, 5], [0, 5, 1], [2, 3, 7], [2, 7, 6], [0, 2, 6], [0, 6, 4]]
+FACES += [[1, 5, 7], [1, 7, 3]]
+SIZED = {  # how a shape of so many sizes is added
+    "sphere": (1, lambda b, i, s: b.add_shape_sphere(i, *s)),
+    "capsule": (2, lambda b, i, s: b.add_shape_capsule(i, *s)),
+    "ellipsoid": (3, lambda b, i, s: b.add_shape_ellipsoid(i, *s)),
+    "cylinder": (2, lambda b, i, s: b.add_shape_cylinder(i, *s)),
+    "box": (3, lambda b, i, s: b.add_shape_box(i, *s)),
+    "cone": (2, lambda b, i, s: b.add_shape_cone(i, *s)),
+    "hull": (3, lambda b, i, s: b.add_shape_convex_hull(i, CUBE + (0.2, 0, 0.1), scale=s)),
+    "mesh": (3, lambda b, i, s: b.add_shape_mesh(i, (CUBE + (0.2, 0, 0.1), FACES), scale=s)),
+    "sphere that does not collide": (1, lambda b, i, s: b.add_shape_sphere(i, *s, collides=False)),
+}
+
+
+def sized(sizes, device, precision):
+    """Two worlds of one body for each kind of shape; ``sizes``: (kinds, 3)."""
+    builder, world = sim.ModelBuilder(), sim.ModelBuilder()
+    for (count, add), size in zip(SIZED.values(), sizes, strict=True):
+        add(world, world.add_body(mass=1.0, inertia=np.eye(3)), tuple(size[:count]))
+    builder.replicate(world, 2)
+    builder.add_ground_plane()
+    return builder.finalize(device=device, precision=precision)
+
+
+def test_radii_follow_sizes_that_are_written(device, precision):
+    random = np.random.default_rng(3)
+    before, after = random.uniform(0.2, 1.0, (2, len(SIZED), 3))
+    model, expected = sized(before, device, precision), sized(after, device, precision)
+    radii = [model.shape_radius.copy(), model.shape_inradius.copy()]
+    model.update()
+    assert np.array_equal(radii, [model.shape_radius, model.shape_inradius])  # no size was written: no bit changes
+    model.shape_size = expected.shape_size
+    model.update(world_mask=model.device.asarray(np.array([False, True])))
+    for name, old in zip(("shape_radius", "shape_inradius"), radii, strict=True):
+        found, wanted = getattr(model, name), getattr(expected, name)
+        assert np.array_equal(found[: len(SIZED)], old[: len(SIZED)])
+        assert np.allclose(found[len(SIZED) :], wanted[len(SIZED) :], rtol=8 * np.finfo(precision).eps, atol=0)
+
+
+def test_a_shape_made_larger_touches_what_it_reaches():
+    builder = sim.ModelBuilder()
+    builder.add_shape_sphere(builder.add_body(xform=sim.transform((0, 0, 0.25))), 0.1)
+    builder.add_ground_plane()
+    model = builder.finalize(device="cpu", precision="float64")
+    model.shape_size[0, 0] = 0.3
+    model.update()
+    contacts = model.contacts()
+    sim.collide(model, model.state(), contacts)
+    assert contacts.count[0] == 1 and np.isclose(contacts.distance[0], -0.05)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -118,6 +119,21 @@ def test_rest_depth_of_a_stiffness_is_weight_over_stiffness(cone, contact_dim):
     weight = float(model.body_mass[0]) * G
     state = run(sim.solvers.Featherstone(model, cone=cone), model.state(), model.control(), 1e-3, 6000)
     assert 0.1 - state.body_q[0, 2] == pytest.approx(weight / (k / 2), rel=1e-3)
+
+
+@pytest.mark.parametrize("midpoint, power", [(0.5, 130), (0.5, 200), (0.1, 45), (0.01, 25), (0.3, 1.5), (0.5, 2)])
+def test_an_impedance_of_any_power_holds_as_mujocos(midpoint, power, precision):
+    solimp = (0.5, 0.95, 0.01, midpoint, power)
+    model = on_ground(add_sphere(0.1), 0.1, sim.Material(impedance=solimp), precision=precision)
+    state = run(sim.solvers.Featherstone(model), model.state(), model.control(), 2e-3, 500)
+    m = mujoco.MjModel.from_xml_string(
+        f'<mujoco><option timestep="2e-3"/><default><geom solimp="{" ".join(map(str, solimp))}"/></default><worldbody>'
+        '<geom type="plane" size="1 1 1"/><body pos="0 0 .1"><freejoint/><geom size=".1"/></body></worldbody></mujoco>'
+    )
+    d = mujoco.MjData(m)
+    for _ in range(500):
+        mujoco.mj_step(m, d)
+    assert state.body_q[0, 2] == pytest.approx(d.qpos[2], abs=1e-8 if precision == "float64" else 1e-6)
 
 
 def test_two_stiffnesses_act_in_series():

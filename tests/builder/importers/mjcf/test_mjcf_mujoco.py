@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import mujoco
 import pytest
 
+import simengine as sim
 from tests.builder.importers.mjcf.mujoco_facts import Answer, check_all, check_dynamics, facts_of, read
 
 BODY = '<body pos=".1 .2 .3"><joint axis="0 1 0"/><geom type="box" size=".1 .2 .3"/>{}</body>'
@@ -207,3 +209,27 @@ def test_armature_of_an_actuator_is_in_the_mass_matrix(tmp_path):
     check_dynamics(facts_of(text), answer)
     (dof,) = answer.builder.joints[0].dofs
     assert (dof.armature, dof.damping) == (pytest.approx(0.1 + 9 * 0.2), pytest.approx(9 * 0.5))
+
+
+EXTENTS = {"sphere": ".1", "box": "1.5 1.5 .1", "capsule": ".1 .2"}
+
+
+@pytest.mark.parametrize("size", ["1 1 .1", "0 0 .1"])
+@pytest.mark.parametrize("place, kind", [("2 0 .12", "sphere"), ("0 0 .12", "box"), ("5 5 .3", "capsule")])
+def test_a_plane_holds_what_is_beside_the_size_that_is_drawn(size, place, kind, tmp_path):
+    geom = f'type="{kind}" size="{EXTENTS[kind]}"'
+    text = scene(f'<geom type="plane" size="{size}"/><body pos="{place}"><freejoint/><geom {geom}/></body>')
+    path = tmp_path / "scene.xml"
+    path.write_text(text)
+    builder = sim.ModelBuilder()
+    builder.add_mjcf(path)
+    model = builder.finalize(device="cpu", precision="float64")
+    solver = sim.solvers.Featherstone(model, integrator="euler", specialise=False)
+    state, after = model.state(), model.state()
+    m = mujoco.MjModel.from_xml_string(text)
+    d = mujoco.MjData(m)
+    for _ in range(500):
+        solver.step(state, after, model.control(), None, 2e-3)
+        state, after = after, state
+        mujoco.mj_step(m, d)
+    assert d.qpos[2] > 0.09 and state.body_q[0, 2] == pytest.approx(d.qpos[2], abs=1e-6)
