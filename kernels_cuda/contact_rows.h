@@ -82,6 +82,23 @@ SIM_FUNCTION void contact_weights(const ContactMaterial& m, const NormalRow& n, 
     }
 }
 
+// Of links whose centres of mass yield less than this part of what their turning yields, these are held, as by a hinge.
+constexpr real HELD_PART = real(1e-6);
+
+// The inverse inertia that the links of a contact show it: what their centres of mass yield, as in MuJoCo; where these
+// are held, what turning yields at the contact, without which it would be endlessly stiff.
+SIM_FUNCTION real inverse_inertia_at(const Topology& t, const World& world, const ContactRows& c) {
+    real moving = 0, turning = 0;
+    for (int side = 0; side < 2; ++side) {
+        const int link = side == 0 ? c.link0 : c.link1;
+        if (link == 0) continue;
+        const real* weight = &world.model.body_inverse_weight[2 * world.body(t, link)];
+        moving += weight[0];
+        turning += weight[1] * length_squared((side == 0 ? c.arm0 : c.arm1) - world.memory.link_com[link]);
+    }
+    return moving > HELD_PART * turning ? moving : turning;
+}
+
 // Rows of contact i of a world, as of one that may be stopped or not; `residual` is left at minus the reference
 // acceleration. A contact farther than its margin that is not stopped, or one between links that no force moves, exerts
 // nothing. `look`: whether it is to be looked at as one that may be stopped.
@@ -100,9 +117,6 @@ SIM_FUNCTION ContactRows rows_of_contact(const Topology& t, const World& world, 
     c.arm0 = contact.point - world.reference(t, contact.link0);
     c.arm1 = contact.point - world.reference(t, contact.link1);
     c.mover = moves0 && moves1 ? MOVES_BOTH : moves0 ? MOVES_FIRST : MOVES_SECOND;
-    real inverse_inertia = 0;
-    if (contact.link0 > 0) inverse_inertia += world.model.body_inverse_weight[2 * world.body(t, contact.link0)];
-    if (contact.link1 > 0) inverse_inertia += world.model.body_inverse_weight[2 * world.body(t, contact.link1)];
     ContactMaterial m = contact_material(world.model, contact.shape0, contact.shape1, contact.parameter);
     c.set_second_tangent(m.friction_ratio);
     vec3 v = relative_velocity(c, world.memory.link_velocity);
@@ -112,7 +126,7 @@ SIM_FUNCTION ContactRows rows_of_contact(const Topology& t, const World& world, 
     if (past >= 0 && !stop.stops) return c;  // what is not a number goes on, to be seen
     if (stop.stops) v = stop.v;
     c.friction = tangent_length(v) < options.stiction_speed ? m.static_friction : m.friction;
-    NormalRow n = normal_row(m, past, v.x, inverse_inertia, stop.stops, options);
+    NormalRow n = normal_row(m, past, v.x, inverse_inertia_at(t, world, c), stop.stops, options);
     if (stop.stops) n.tangent_damping = stop.slip_damping;
     contact_weights(m, n, options, c);
     c.residual = {-n.reference, n.tangent_damping * v.y, n.tangent_damping * v.z};

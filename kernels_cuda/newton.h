@@ -326,14 +326,19 @@ SIM_FUNCTION void take_step(Lanes& lanes, const Topology& t, const Problem& p, r
 // ---- the solve ---------------------------------------------------------------------------------------------------
 
 // One iteration from s.acceleration; false where it is the minimum, or as near as can be: where no step along the
-// direction lowers the cost, the solve has converged if no more is left than round-off. `scale` is what the residual is
-// relative to.
+// direction lowers the cost, or the last one was too short to change a digit, the solve has converged if no more is
+// left than round-off. `scale` is what the residual is relative to.
 SIM_FUNCTION bool newton_iteration(Lanes& lanes, const Topology& t, World& world, const Problem& p, real scale,
                                    NewtonResult& result) {
     const SolverMemory& s = p.s;
+    const real before = result.residual;
     evaluate_gradient(lanes, t, world, p);
     result.residual = divide(square_root(weighted_square(lanes, t, s, s.gradient)), scale);
     if (!(result.residual > p.tolerance)) return false;
+    if (result.iterations > 0 && result.residual == before) {
+        result.converged = result.residual <= SIM_ROUND_OFF;
+        return false;
+    }
     result.converged = result.iterations < p.iterations;
     if (!result.converged) return false;
     result.pivot_raised = newton_direction(lanes, t, world, p) || result.pivot_raised;

@@ -105,12 +105,15 @@ SIM_FUNCTION void ray_capsule(const Ray& ray, vec3 size, SurfaceHit& hit) {
     ray_ball(ray, vec3{0, 0, -size.y}, size.x, hit, [](vec3 p) { return p.z <= 0; });
 }
 
-// Base of radius r at -h, apex at h: x^2 + y^2 = k^2 (h - z)^2 with k = r / (2 h).
+// Base of radius r at -h, apex at h: x^2 + y^2 = k^2 (h - z)^2 with k = r / (2 h). The ray counts from its point next to
+// the apex, so that the digits there tell on which side it passes; what it meets above by round-off is the apex.
 SIM_FUNCTION void ray_cone(const Ray& ray, vec3 size, SurfaceHit& hit) {
     const real r = size.x, h = size.y, k = divide(r, real(2) * h);
     ray_disc(ray, r, -h, real(-1), hit);
-    const vec3 o = ray.origin, d = ray.direction;
-    const real w = k * (h - o.z), v = -k * d.z;  // the radius of the cone along the ray: w + v t
+    const vec3 d = ray.direction, from_apex = ray.origin - vec3{0, 0, h};
+    const real near = -dot(from_apex, d);
+    const vec3 o = multiply_add(near, d, from_apex);
+    const real w = -k * o.z, v = -k * d.z;  // the radius of the cone along the ray: w + v t
     real a = multiply_add(d.x, d.x, d.y * d.y) - v * v;
     real b = multiply_add(o.x, d.x, o.y * d.y) - w * v;
     real c = multiply_add(o.x, o.x, o.y * o.y) - w * w;
@@ -129,10 +132,10 @@ SIM_FUNCTION void ray_cone(const Ray& ray, vec3 size, SurfaceHit& hit) {
         t[0] = roots.t[0], t[1] = roots.t[1];
     }
     for (int i = 0; i < 2; ++i) {
-        const vec3 p = ray.at(t[i]);
-        if (!is_nearer(hit, t[i]) || absolute(p.z) > h) continue;
+        const vec3 p = multiply_add(t[i], d, o);
+        if (!is_nearer(hit, near + t[i]) || p.z > REAL_EPSILON * h || p.z < -2 * h) continue;
         const real rho = square_root(multiply_add(p.x, p.x, p.y * p.y));
-        hit = {t[i], rho == 0 ? vec3{0, 0, 1} : normalize(vec3{p.x, p.y, k * rho}, vec3{0, 0, 1})};
+        hit = {near + t[i], rho == 0 ? vec3{0, 0, 1} : normalize(vec3{p.x, p.y, k * rho}, vec3{0, 0, 1})};
     }
 }
 

@@ -123,6 +123,12 @@ class Container:
         """Names of arrays that may not be assigned to."""
         return frozenset()
 
+    def _freeze_structure(self) -> None:
+        """Let nothing be written to what may not be assigned to; a GPU's arrays know no such thing."""
+        if not self.device.is_cuda:
+            for name in self._fixed_rows():
+                self._arrays[name].flags.writeable = False
+
     def __setattr__(self, name: str, value) -> None:
         array = self._arrays.get(name)
         if array is None:

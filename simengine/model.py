@@ -141,9 +141,7 @@ class Model(Container):
         )
         self._set(**{f"{kind}_label": names for kind, names in self._labels.items()})
         check_groups([group.tables for group in self.groups], [group.counts() for group in self.groups], arrays)
-        if not self.device.is_cuda:
-            for name in self._fixed_rows():
-                self._arrays[name].flags.writeable = False
+        self._freeze_structure()
 
     def _fixed_rows(self) -> frozenset[str]:
         return frozenset(structure_rows())

@@ -60,8 +60,8 @@ class ModelContainer(Container):
             raise ModelError(f"{self.owner}.assign: only one of the two carries the memory of {differing}")
         if other.counts() != self.counts():
             raise ModelError(f"{self.owner}.assign: sizes differ, {self.counts()} here, {other.counts()} there")
-        for name, array in self._arrays.items():
-            value = other._arrays[name]
+        for name in self._arrays.keys() - self._fixed_rows():
+            array, value = self._arrays[name], other._arrays[name]
             self._copy_into(name, array, value if other.device == self.device else to_numpy(value), from_host=True)
 
 
@@ -150,10 +150,12 @@ class Contacts(ModelContainer):
         self._fill({"world_start": starts.astype(np.int32), "parameter": np.full(starts[-1], -1, np.int32)})
         cut = bool((capacity < needed).any()) or model.broad_phase != "pairs"
         self._set(capacity=capacity, cut=cut, searches={})  # searches: simengine/collision/broad_phase.py
+        self._freeze_structure()
 
     def _duplicate(self, device: Device):
         twin = super()._duplicate(device)
         twin._set(capacity=self.capacity, cut=self.cut, searches={})
+        twin._freeze_structure()
         return twin
 
     def _fixed_rows(self) -> frozenset[str]:

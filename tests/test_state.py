@@ -151,6 +151,9 @@ def test_slabs_hold_the_worst_case(model):
     assert contacts.normal.shape == (15, 3) and contacts.count.shape == (3,) and not contacts.cut
     with pytest.raises(ModelError, match=r"contacts\.world_start is part of the structure"):
         contacts.world_start = 0
+    for own in (contacts, contacts.copy()):
+        with pytest.raises(ValueError, match="read-only"):
+            own.world_start[0] = -1
 
 
 def test_slabs_of_a_stated_size(model):
@@ -161,6 +164,10 @@ def test_slabs_of_a_stated_size(model):
     for wrong in (0, -1, 2.5, True):
         with pytest.raises(ModelError, match="capacity_per_world must be a positive integer"):
             model.contacts(capacity_per_world=wrong)
+    twin = model.contacts(capacity_per_world=2)
+    contacts.distance[:] = -0.25
+    twin.assign(contacts)
+    np.testing.assert_array_equal(twin.distance, contacts.distance)
     with pytest.raises(ModelError, match="contact slots are more than 715827882"):
         model.contacts(capacity_per_world=715827882 // 3 + 1)
     with pytest.raises(ModelError, match="slabs of the two differ"):

@@ -94,6 +94,24 @@ def test_a_cone_is_met_where_its_inequality_first_turns():
         assert hits.distance[0, i] == pytest.approx(low, abs=1e-9)
 
 
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_a_cone_is_met_at_its_apex(precision):
+    """By rays that go on inside of it, from above and with the cone anyhow in space."""
+    random, opening = np.random.default_rng(4), np.arctan2(0.1, 0.2)
+    tilt, around = random.uniform(0, 0.9 * opening, 300), random.uniform(0, 2 * np.pi, 300)
+    down = np.column_stack([np.sin(tilt) * np.cos(around), np.sin(tilt) * np.sin(around), -np.cos(tilt)])
+    down[0] = (0, 0, -1)
+    for turn in ((0, 0, 0, 1), sim.quat_from_axis_angle((1, 2, -1), 0.7)):
+        builder = sim.ModelBuilder()
+        place = sim.transform((0.3, -0.2, 0.4), turn)
+        builder.add_shape_cone(-1, 0.1, 0.1, xform=place)
+        model = builder.finalize(device="cpu", precision=precision)
+        origins, directions = np.array([0, 0, 0.1]) - down, down
+        caster = sim.sensors.RayCaster(model, directions, origins, body=-1, xform=place)
+        found = caster.cast(model.state()).distance[0]
+        assert np.abs(found - 1).max() < (3e-6 if precision == "float32" else 1e-12)
+
+
 def _grazes(origin, direction, t) -> bool:
     """Whether a meeting is one that steps of 0.2 mm may pass over."""
     return abs(cone_distance(origin + t * direction)) < 1e-9

@@ -136,6 +136,36 @@ def test_an_impedance_of_any_power_holds_as_mujocos(midpoint, power, precision):
     assert state.body_q[0, 2] == pytest.approx(d.qpos[2], abs=1e-8 if precision == "float64" else 1e-6)
 
 
+@pytest.mark.parametrize("depth, torque", [(1e-6, 100.0), (1e-3, 300.0), (1e-2, 3000.0)])
+def test_a_roller_hinged_at_its_centre_is_braked_and_leaves_the_others_alone(depth, torque, precision):
+    """Nothing yields along the normal: the contact is as stiff as what the roller's turning shows at its arm asks."""
+    radius, friction, dt = 0.1, 0.5, 1e-3
+    builder = sim.ModelBuilder()
+    builder.default_material = sim.Material(friction=friction)
+    roller = builder.add_body(xform=sim.transform((0, 0, radius - depth)))
+    shape = builder.add_shape_sphere(roller, radius)
+    builder.add_joint_revolute(-1, roller, axis="Y", parent_xform=sim.transform((0, 0, radius - depth)))
+    ball = builder.add_body(xform=sim.transform((3, 0, 5)))
+    builder.add_shape_sphere(ball, radius)
+    builder.add_ground_plane()
+    model = builder.finalize(device="cpu", precision=precision)
+    solver, contacts, control = sim.solvers.Featherstone(model), model.contacts(), model.control()
+    control.joint_f[0] = torque
+    state, after = model.state(), model.state()
+    speeds = []
+    for _ in range(200):
+        sim.collide(model, state, contacts)
+        solver.step(state, after, control, contacts, dt)
+        state, after = after, state
+        speeds.append(float(state.joint_qd[0]))
+    assert contacts.shape1[0] == shape and state.status[0] == 0
+    along, _, normal = (float(x) for x in contacts.force[0])
+    assert 0 < normal < 1e5 and along == pytest.approx(friction * normal, rel=1e-4)
+    braked = (torque - along * (radius - 0.5 * depth)) / float(model.body_inertia[roller, 1, 1])
+    assert (speeds[-1] - speeds[-2]) / dt == pytest.approx(braked, abs=1e-4 * torque / 0.0168)
+    assert state.body_q[ball, 2] == pytest.approx(5 - 0.5 * G * dt * dt * 200 * 201, abs=2e-5)
+
+
 def test_two_stiffnesses_act_in_series():
     """1/k = 1/k0 + 1/k1."""
     builder = sim.ModelBuilder()

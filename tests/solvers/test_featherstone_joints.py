@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -95,6 +97,19 @@ def test_velocity_limit_is_kept(integrator):
         highest = []
         run(solver, model.state(), control, 1e-3, 200, lambda i, s: highest.append(sign * s.joint_qd[0]))  # noqa: B023
         assert max(highest) == pytest.approx(0.5, abs=2 * 1e-4 * 20 * 1e-3)
+
+
+def test_a_velocity_limit_that_is_met_exactly_is_solved_to_round_off(precision):
+    """Steps that end at the limit to the last digit: the last part of the way is lost in the rates' digits."""
+    for limit, effort, dt in itertools.product((0.5, 1.0, 2.0, 3.0), (1.0, 2.0, 5.0, 10.0), (1 / 480, 1 / 240, 2e-3)):
+        builder = sim.ModelBuilder(gravity=0)
+        wheel = builder.add_body(mass=2.0, inertia=0.5 * np.eye(3))
+        builder.add_joint_revolute(-1, wheel, axis="Z", velocity_limit=limit)
+        model = builder.finalize(device="cpu", precision=precision)
+        solver, control = sim.solvers.Featherstone(model, specialise=False), model.control()
+        control.joint_f[0] = effort
+        state = run(solver, model.state(), control, dt, int(0.6 * limit / effort / dt) + 3)
+        assert state.status[0] == 0 and state.joint_qd[0] == pytest.approx(limit, rel=1e-4)
 
 
 def test_velocity_limits_are_off_unless_set():
