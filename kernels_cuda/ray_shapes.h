@@ -105,8 +105,8 @@ SIM_FUNCTION void ray_capsule(const Ray& ray, vec3 size, SurfaceHit& hit) {
     ray_ball(ray, vec3{0, 0, -size.y}, size.x, hit, [](vec3 p) { return p.z <= 0; });
 }
 
-// Base of radius r at -h, apex at h: x^2 + y^2 = k^2 (h - z)^2 with k = r / (2 h). The ray counts from its point next to
-// the apex, so that the digits there tell on which side it passes; what it meets above by round-off is the apex.
+// Base of radius r at -h, apex at h: x^2 + y^2 = k^2 (h - z)^2 with k = r / (2 h). The ray counts from its point next
+// to the apex, so that the digits there tell on which side it passes; what it meets above by round-off is the apex.
 SIM_FUNCTION void ray_cone(const Ray& ray, vec3 size, SurfaceHit& hit) {
     const real r = size.x, h = size.y, k = divide(r, real(2) * h);
     ray_disc(ray, r, -h, real(-1), hit);
