@@ -1,8 +1,11 @@
-"""Advice: what of a model a step of a given length cannot resolve. Read from the first world of each batch group."""
+"""Advice: what of a model a step of a given length cannot resolve.
+
+Read from one world of each batch group and, where others differ from it, from those that differ most.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +24,21 @@ MASS_SHARE = 1e-4
 MOST_ROWS = 100
 """Contacts that differ, and limits, those least damped, whose rebound is looked at."""
 
+MOST_WORLDS = 100
+"""Of a batch group, that are looked at: those with the least and the greatest of a number, in the order of READ."""
+
+READ = {
+    "shape": ("reference", "impedance", "restitution", "stiffness", "flags", "combine", "priority"),
+    "contact_pair": ("reference", "impedance"),
+    "dof": (
+        *(f"joint_{name}" for name in ("limit_reference", "limit_impedance", "limit_ke", "limit_lower", "limit_upper")),
+        *(f"joint_{name}" for name in ("target_ke", "target_kd", "stiffness", "damping", "armature")),
+        "dof_inverse_weight",
+    ),
+    "body": ("mass", "inverse_weight", "inertia", "com", "flags"),
+}
+"""What is read of each world, by what it is of."""
+
 
 @dataclass(frozen=True)
 class Advice:
@@ -38,43 +56,80 @@ class Advice:
 
 def advise(solver, dt: float) -> list[Advice]:
     """See ``Featherstone.advise``."""
-    found = []
-    masses = _mass_matrices(solver.model) if solver.integrator == Integrator.EULER else []
-    for number, group in enumerate(solver.model.groups):
-        world = _World(solver.model, int(group.worlds[0]))
+    found, model = [], solver.model
+    chosen = [_differing_worlds(model, group.worlds) for group in model.groups]
+    masses = _mass_matrices(model, chosen) if solver.integrator == Integrator.EULER else {}
+    for group, numbers in zip(model.groups, chosen, strict=True):
+        worlds = [_World(model, number) for number in numbers]
         if masses:
-            found += _explicit_springs(world, masses[number], dt)
-        found += _short_time_constants(world, dt)
-        found += _gaining_contacts(world, group.tables, dt, solver.restitution_speed)
-        found += _gaining_limits(world, dt, solver.restitution_speed)
-        found += _mass_ratios(world)
-        found += _massless_bodies(world)
+            found += _worst(worlds, lambda world: _explicit_springs(world, masses[world.number], dt))
+        found += _worst(worlds, lambda world: _short_contacts(world, dt))
+        found += _worst(worlds, lambda world: _short_limits(world, dt))
+        found += _gaining_contacts(worlds, group.tables, dt, solver.restitution_speed)
+        found += _gaining_limits(worlds, dt, solver.restitution_speed)
+        found += _worst(worlds, _mass_ratios)
+        found += _worst(worlds, _massless_bodies)
     return found
 
 
-def _mass_matrices(model) -> list[np.ndarray]:
-    """Mass matrix, in float64, of the first world of each batch group at the model's initial coordinates; an empty list
-    where no joint has a spring or a drive.
+def _differing_worlds(model, worlds: np.ndarray) -> list[int]:
+    """The first of the worlds, which have the same structure, and those that differ most from one another."""
+    columns = [to_numpy(model.gravity)[worlds]]
+    for kind, names in READ.items():
+        starts = to_numpy(getattr(model, f"world_{kind}_start"))
+        entries = starts[worlds][:, None] + np.arange(starts[worlds[0] + 1] - starts[worlds[0]])
+        for name in names:
+            values = to_numpy(getattr(model, name if kind == "dof" else f"{kind}_{name}"))
+            columns.append(values[entries].reshape(len(worlds), -1))
+    chosen = [0]
+    for values in columns:
+        differing = values[:, (values != values[0]).any(axis=0)]
+        if differing.size:
+            chosen += [*differing.argmin(axis=0).tolist(), *differing.argmax(axis=0).tolist()]
+    return [int(worlds[i]) for i in list(dict.fromkeys(chosen))[:MOST_WORLDS]]
+
+
+def _worst(worlds: list[_World], check) -> list[Advice]:
+    """Of what a check, which gives an advice or None, says of each world the one that is farthest out of bounds."""
+    found = [(world, advice) for world in worlds if (advice := check(world))]
+    if not found:
+        return []
+    world, worst = max(found, key=lambda entry: _excess(entry[1]))
+    return [replace(worst, element=worst.element + _in_world(world, worlds))]
+
+
+def _excess(advice: Advice) -> float:
+    """How many times its bound a value is, or the other way round."""
+    low, high = sorted((abs(advice.value), abs(advice.safe)))
+    return high / low if low > 0 else np.inf
+
+
+def _in_world(world: _World, worlds: list[_World]) -> str:
+    return f" in world {world.number}" if len(worlds) > 1 else ""
+
+
+def _mass_matrices(model, chosen: list[list[int]]) -> dict[int, np.ndarray]:
+    """Mass matrix, in float64, of each chosen world at the model's initial coordinates; none where no joint has a spring
+    or a drive.
 
     Column j is the inverse dynamics of a unit acceleration of dof j of every world, less that of none.
     """
     forces = ("joint_stiffness", "joint_target_ke", "joint_target_kd")
     if not any(to_numpy(getattr(model, name)).any() for name in forces):
-        return []
+        return {}
     state = model.state()
     state.joint_qd = 0.0
     starts = to_numpy(model.world_dof_start)
     sizes = np.diff(starts)
-    ranges = [slice(starts[w], starts[w + 1]) for w in (int(group.worlds[0]) for group in model.groups)]
-    matrices = [np.zeros((r.stop - r.start,) * 2) for r in ranges]
+    matrices = {world: np.zeros((sizes[world],) * 2) for worlds in chosen for world in worlds}
     rest = to_numpy(eval_bias_force(model, state)).astype(float)
     for j in range(int(sizes.max())):
         unit = np.zeros(model.joint_dof_count, model.precision)
         unit[starts[:-1][sizes > j] + j] = 1
         column = to_numpy(eval_inverse_dynamics(model, state, model.device.asarray(unit))) - rest
-        for matrix, rows in zip(matrices, ranges, strict=True):
+        for world, matrix in matrices.items():
             if j < len(matrix):
-                matrix[:, j] = column[rows]
+                matrix[:, j] = column[starts[world] : starts[world + 1]]
     return matrices
 
 
@@ -105,7 +160,7 @@ class _World:
         return f"joint {self.model.joint_label[joint]!r}"
 
 
-def _explicit_springs(world: _World, mass: np.ndarray, dt: float) -> list[Advice]:
+def _explicit_springs(world: _World, mass: np.ndarray, dt: float) -> Advice | None:
     """Springs and drives that `euler` takes at the start of the step.
 
     (M + h B) v+ = (M - h C) v - h K q, q+ = q + h v+ with drive damping C, spring and drive stiffness K and joint
@@ -117,18 +172,18 @@ def _explicit_springs(world: _World, mass: np.ndarray, dt: float) -> list[Advice
     stiffness = (world.rows("joint_stiffness", "dof") + world.rows("joint_target_ke", "dof"))[free]
     excess = (world.rows("joint_target_kd", "dof") - world.rows("joint_damping", "dof"))[free]
     if not ((stiffness > 0) | (excess > 0)).any():
-        return []
+        return None
     try:
         inverse = np.linalg.inv(np.linalg.cholesky(mass[np.ix_(free, free)]))
     except np.linalg.LinAlgError:  # masses too unlike for the precision, of which _mass_ratios warns
-        return []
+        return None
 
     def modes(h: float):
         return np.linalg.eigh(inverse @ np.diag(h * h * stiffness + 2 * h * excess) @ inverse.T)
 
     values, vectors = modes(dt)
     if values[-1] < 4:
-        return []
+        return None
     low, high = 0.0, dt  # the limit lies between
     for _ in range(60):
         middle = 0.5 * (low + high)
@@ -137,33 +192,44 @@ def _explicit_springs(world: _World, mass: np.ndarray, dt: float) -> list[Advice
     leading = [free[i] for i in np.argsort(-shares) if shares[i] > 0.1 * shares.max()]
     joints = dict.fromkeys(world.joint_of_dof(int(dof)) for dof in leading)
     problem = "stiffness and damping of springs and drives make euler unstable at this dt; use integrator='implicit'"
-    return [Advice(shortened(list(joints)), problem, dt, low)]
+    return Advice(shortened(list(joints)), problem, dt, low)
 
 
-def _short_time_constants(world: _World, dt: float) -> list[Advice]:
-    """Contacts and limits whose time constant is raised to 2 dt, and so are softer than asked for."""
-    found = []
-    shortest = 2 * dt * (1 - 4 * float(np.finfo(world.model.precision).eps))  # less by more than round-off
+def _too_short(world: _World, constants: np.ndarray, dt: float) -> np.ndarray:
+    """Which time constants are raised to 2 dt, by more than round-off, and so are softer than asked for."""
+    return constants < 2 * dt * (1 - 4 * float(np.finfo(world.model.precision).eps))
+
+
+def _short_contacts(world: _World, dt: float) -> Advice | None:
     collides = (world.integers("shape_flags", "shape") & ShapeFlag.COLLIDES) != 0
     soft = collides & (world.rows("shape_stiffness", "shape") == 0)
     constants = world.rows("shape_reference", "shape")[:, 0]
-    low = np.flatnonzero(soft & (constants < shortest))
-    if low.size:
-        labels = [world.model.shape_label[world.range["shape"].start + i] for i in low[:1000]]
-        element = f"shape{'s' if low.size > 1 else ''} {shortened(labels)}"
-        softest = low[np.argmin(constants[low])]
-        problem = _raised("contact", dt, constants[softest])
-        if dt > constants[softest]:
-            depth = _rest_depth(world, softest, dt)
-            problem = f"dt is too long for contacts: what rests on them sinks by about {depth:.2g} m; {problem}"
-        found.append(Advice(element, problem, dt, float(constants[softest]) / 2))
-    limited = np.isfinite(world.rows("joint_limit_lower", "dof")) | np.isfinite(world.rows("joint_limit_upper", "dof"))
+    low = np.flatnonzero(soft & _too_short(world, constants, dt))
+    if not low.size:
+        return None
+    labels = [world.model.shape_label[world.range["shape"].start + i] for i in low[:1000]]
+    element = f"shape{'s' if low.size > 1 else ''} {shortened(labels)}"
+    softest = low[np.argmin(constants[low])]
+    problem = _raised("contact", dt, constants[softest])
+    if dt > constants[softest]:
+        depth = _rest_depth(world, softest, dt)
+        problem = f"dt is too long for contacts: what rests on them sinks by about {depth:.2g} m; {problem}"
+    return Advice(element, problem, dt, float(constants[softest]) / 2)
+
+
+def _short_limits(world: _World, dt: float) -> Advice | None:
     constants = world.rows("joint_limit_reference", "dof")[:, 0]
-    low = np.flatnonzero(limited & (world.rows("joint_limit_ke", "dof") == 0) & (constants < shortest))
-    if low.size:
-        element = shortened([world.joint_of_dof(int(i)) for i in low[:1000]])
-        found.append(Advice(element, _raised("limit", dt, constants[low].min()), dt, float(constants[low].min()) / 2))
-    return found
+    low = np.flatnonzero(_soft_limits(world) & _too_short(world, constants, dt))
+    if not low.size:
+        return None
+    element = shortened([world.joint_of_dof(int(i)) for i in low[:1000]])
+    return Advice(element, _raised("limit", dt, constants[low].min()), dt, float(constants[low].min()) / 2)
+
+
+def _soft_limits(world: _World) -> np.ndarray:
+    """Which dofs have a limit of the impedance form."""
+    limited = np.isfinite(world.rows("joint_limit_lower", "dof")) | np.isfinite(world.rows("joint_limit_upper", "dof"))
+    return limited & (world.rows("joint_limit_ke", "dof") == 0)
 
 
 def _raised(what: str, dt: float, constant: float) -> str:
@@ -177,32 +243,40 @@ def _rest_depth(world: _World, shape: int, dt: float) -> float:
     return float(world.gravity * (1 - impedance) * np.square(np.minimum(2 * dt * ratio, 1e100)))
 
 
-def _gaining_contacts(world: _World, pairs, dt: float, restitution_speed: float) -> list[Advice]:
+def _gaining_contacts(worlds: list[_World], pairs, dt: float, restitution_speed: float) -> list[Advice]:
     """Contacts so little damped for the step that a body can leave one faster than it came. ``pairs``: those of shapes
-    that may touch, the tables of the world's batch group."""
-    materials = _Materials(world)
-    first, second, parameter = _distinct_pairs(materials.numbers(), materials.fixed, pairs)
-    rows, soft = materials.rows(first, second, parameter)
-    rows, contacts = rows[soft], np.sort(np.column_stack([first, second])[soft], axis=1)
+    that may touch, the tables of the worlds' batch group."""
+    all_rows, places = [], []
+    for world in worlds:
+        materials = _Materials(world)
+        first, second, parameter = _distinct_pairs(materials.numbers(), materials.fixed, pairs)
+        rows, soft = materials.rows(first, second, parameter)
+        all_rows.append(rows[soft])
+        contacts = np.sort(np.column_stack([first, second])[soft], axis=1)
+        places += [(world, materials.shapes[one], materials.shapes[other]) for one, other in contacts.tolist()]
 
     def names(worst: int) -> str:
-        one, other = (world.model.shape_label[materials.shapes[i]] for i in contacts[worst])
-        return f"shapes {one!r} and {other!r}"
+        world, one, other = places[worst]
+        labels = world.model.shape_label
+        return f"shapes {labels[one]!r} and {labels[other]!r}{_in_world(world, worlds)}"
 
-    return _gaining(rows, dt, restitution_speed, "contact", names, "pairs of materials")
+    return _gaining(np.concatenate(all_rows), dt, restitution_speed, "contact", names, "pairs of materials")
 
 
-def _gaining_limits(world: _World, dt: float, restitution_speed: float) -> list[Advice]:
+def _gaining_limits(worlds: list[_World], dt: float, restitution_speed: float) -> list[Advice]:
     """The same of joints at their limits."""
-    limited = np.isfinite(world.rows("joint_limit_lower", "dof")) | np.isfinite(world.rows("joint_limit_upper", "dof"))
-    dofs = np.flatnonzero(limited & (world.rows("joint_limit_ke", "dof") == 0))
-    reference, impedance = (world.rows(f"joint_limit_{name}", "dof")[dofs] for name in ("reference", "impedance"))
-    rows = np.column_stack([reference, impedance, np.zeros(len(dofs))])
+    all_rows, places = [], []
+    for world in worlds:
+        dofs = np.flatnonzero(_soft_limits(world))
+        columns = [world.rows(f"joint_limit_{name}", "dof")[dofs] for name in ("reference", "impedance")]
+        all_rows.append(np.column_stack([*columns, np.zeros(len(dofs))]))
+        places += [(world, int(dof)) for dof in dofs]
 
     def names(worst: int) -> str:
-        return world.joint_of_dof(int(dofs[worst]))
+        world, dof = places[worst]
+        return world.joint_of_dof(dof) + _in_world(world, worlds)
 
-    return _gaining(rows, dt, restitution_speed, "limit", names, "degrees of freedom")
+    return _gaining(np.concatenate(all_rows), dt, restitution_speed, "limit", names, "degrees of freedom")
 
 
 def _gaining(rows: np.ndarray, dt: float, restitution_speed: float, what: str, names, kind: str) -> list[Advice]:
@@ -340,7 +414,7 @@ def _rigid_groups(world: _World) -> tuple[list[int], np.ndarray]:
     return groups, total
 
 
-def _mass_ratios(world: _World) -> list[Advice]:
+def _mass_ratios(world: _World) -> Advice | None:
     """Neighbours in a chain; what acts as one body counts as one, and the world as none. The worst stands for all."""
     groups, group_mass = _rigid_groups(world)
     found = set()
@@ -352,12 +426,12 @@ def _mass_ratios(world: _World) -> list[Advice]:
         if ratio > MASS_RATIO:
             found.add((float(ratio), heavy, light))
     if not found:
-        return []
+        return None
     ratio, *worst = max(found)
     names = [_heaviest(world, groups, group) for group in worst]
     more = f" and {len(found) - 1} more pairs" if len(found) > 1 else ""
     problem = "neighbours in a chain differ in mass by this factor"
-    return [Advice(f"bodies {names[0]!r} and {names[1]!r}{more}", problem, ratio, MASS_RATIO)]
+    return Advice(f"bodies {names[0]!r} and {names[1]!r}{more}", problem, ratio, MASS_RATIO)
 
 
 def _heaviest(world: _World, groups: list[int], group: int) -> str:
@@ -367,7 +441,7 @@ def _heaviest(world: _World, groups: list[int], group: int) -> str:
     return world.model.body_label[first + max(members, key=lambda body: mass[body])]
 
 
-def _massless_bodies(world: _World) -> list[Advice]:
+def _massless_bodies(world: _World) -> Advice | None:
     """Moving bodies that collide and whose effective mass is next to nothing beside that of their tree.
 
     Contacts are as stiff as the effective mass of the body they touch: a tree that stands on a foot of no mass sinks.
@@ -392,7 +466,7 @@ def _massless_bodies(world: _World) -> list[Advice]:
         if share < MASS_SHARE:
             light[world.model.body_label[world.range["body"].start + body]] = share
     if not light:
-        return []
+        return None
     element = f"{'bodies' if len(light) > 1 else 'body'} {shortened(list(light))}"
     problem = "collides and is nearly massless beside its tree, which contacts on it cannot carry; mass share"
-    return [Advice(element, problem, min(light.values()), MASS_SHARE)]
+    return Advice(element, problem, min(light.values()), MASS_SHARE)

@@ -267,3 +267,36 @@ def test_the_first_step_warns_of_what_advise_finds():
     solver = sim.solvers.Featherstone(model, integrator="euler")
     with pytest.warns(UserWarning, match="euler unstable"):
         solver.step(model.state(), model.state(), model.control(), None, 5e-3)
+
+
+def two_boxes_a_world(worlds: int) -> sim.Model:
+    template, builder = sim.ModelBuilder(), sim.ModelBuilder()
+    for name in ("a", "b"):
+        template.add_shape_box(template.add_body(label=name), 0.1, 0.1, 0.1, label=name)
+    builder.replicate(template, worlds)
+    builder.add_ground_plane()
+    return builder.finalize(device="cpu", precision="float64")
+
+
+@pytest.mark.parametrize("world", [0, 5, 6])
+def test_worlds_that_were_made_different_are_each_looked_at(world):
+    model = two_boxes_a_world(7)
+    solver = sim.solvers.Featherstone(model, specialise=False)
+    assert not solver.advise(2e-3)
+    shape = 2 * world + 1
+    random = np.random.default_rng(0)
+    model.shape_restitution[:] = random.uniform(0, 0.5, model.shape_count)  # all worlds differ
+    model.shape_reference[shape - 1 : shape + 1, 1] = 0.01
+    (advice,) = solver.advise(2e-3)
+    assert advice.element == f"shapes 'a' and 'b' in world {world}" and "damping ratio" in advice.problem
+    model.shape_reference[shape - 1 : shape + 1] = ((0.02, 1.0), (1e-3, 1.0))
+    (advice,) = solver.advise(2e-3)
+    assert advice.element == f"shape b in world {world}" and "time constant" in advice.problem
+    assert advice.safe == pytest.approx(5e-4)
+
+
+def test_worlds_that_are_alike_are_told_of_once_without_a_number():
+    model = two_boxes_a_world(3)
+    model.shape_reference[:, 0] = 1e-3
+    (advice,) = sim.solvers.Featherstone(model, specialise=False).advise(2e-3)
+    assert advice.element == "shapes a, b"
