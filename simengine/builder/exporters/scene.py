@@ -16,6 +16,7 @@ from simengine.builder.exporters.report import ExportNotes
 from simengine.builder.frames import IDENTITY, Pose, quat_between, quat_rotate
 from simengine.builder.frames import compose as chain
 from simengine.builder.frames import inverse as inverse_of
+from simengine.builder.importers.flags import holds
 from simengine.builder.inertia import MassProperties
 from simengine.builder.kinematics import InitialState, initial_state
 from simengine.builder.masses import body_masses
@@ -81,6 +82,21 @@ class Scene:
 
     def _coms(self) -> list:
         return [tuple(map(float, own.com)) for own in self.masses]
+
+
+def disabled_flags(scene: Scene, notes: ExportNotes) -> list[str]:
+    """Names of the disabled flags to be written: a flag speaks of all that a file holds, and so must hold of the scene.
+
+    What a file that was read disables is off in its own elements; others may have been added.
+    """
+    found = []
+    for flag in scene.elements.options.disabled:
+        if holds(flag, scene.elements, scene.gravity):
+            found.append(flag)
+        else:
+            reason = "not written: a part of the scene has what it disables; it is off in what is without"
+            notes.rewrite("flag", f"option {flag!r}", reason)
+    return found
 
 
 def has_ball(joint: Joint) -> bool:

@@ -43,18 +43,18 @@ class AttributeTable:
         return tuple(name for of, name in self.rows if of == element)
 
     def check(self, notes: Notes, element: Element, children: tuple[str, ...], kind: str = "") -> None:
-        """Count and note each attribute and child of an XML element by its fate.
+        """Count and note each attribute and child of an XML element by its fate; not what is kept at its default.
 
         ``children``: tags that the importer reads itself. ``kind``: the table's word for the element where that is not
         its tag.
         """
-        for name in element.attributes:
+        for name, text in element.attributes.items():
             row = self.rows.get((kind or element.tag, name))
             if row is None:
                 notes.ignore(f"attribute '{name}'", element, UNKNOWN)
             elif row.fate == "ignored":
                 notes.ignore(f"attribute '{name}'", element, row.reason)
-            elif row.fate == "kept":
+            elif row.fate == "kept" and not _alike(text, row.default):
                 notes.keep(f"attribute '{name}'", element, row.reason)
             notes.count_attribute(row.fate if row else "unknown")
         for child in element.children:
@@ -63,6 +63,14 @@ class AttributeTable:
                 notes.count_subtree(child, "ignored" if child.tag in self.ignored_elements else "unknown")
         if element.text:
             notes.ignore("text", element, UNKNOWN)
+
+
+def _alike(text: str, default: str) -> bool:
+    """Whether two texts are the same words or numbers."""
+    try:
+        return [*map(float, text.split())] == [*map(float, default.split())]
+    except ValueError:
+        return text.split() == default.split()
 
 
 def attributes(element: str, *rows: tuple, fate: str = "read", reason: str = "") -> list[Attribute]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from simengine.builder.exporters.mjcf.writer import Writer
+from simengine.builder.exporters.scene import disabled_flags
 from simengine.builder.exporters.xml_text import add, text
 from simengine.builder.importers.mjcf.attributes import TABLE
 from simengine.builder.importers.mjcf.options import INTEGRATORS as READ
@@ -51,7 +52,8 @@ def write_options(writer: Writer) -> None:
     for name, value in values.items():
         if value is not None:
             section.set(name, text(value))
-    flags = {flag: "disable" for flag in options.disabled} | {flag: "enable" for flag in options.enabled}
+    flags = {flag: "disable" for flag in disabled_flags(writer.scene, notes)}
+    flags |= {flag: "enable" for flag in options.enabled}
     if flags:
         add(section, "flag", **flags)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from simengine.builder.exporters.files import NewFiles
 from simengine.builder.exporters.report import ExportNotes, ExportReport
-from simengine.builder.exporters.scene import make_scene
+from simengine.builder.exporters.scene import disabled_flags, make_scene
 from simengine.builder.exporters.usd.bodies import write_body
 from simengine.builder.exporters.usd.deformables import write_deformables
 from simengine.builder.exporters.usd.joints import Joints, write_articulations
@@ -87,7 +87,8 @@ def _write_scene(writer: Writer) -> None:
     author(prim, "MjcSceneAPI", mjc__compiler__angle="radian", mjc__option__timestep=options.dt)
     author(prim, "MjcSceneAPI", **{f"mjc__option__{name}": getattr(options, name) for name in OPTIONS})
     author(prim, "MjcSceneAPI", **{f"mjc__option__{name}": value for name, value in options.other})
-    flags = {name: False for name in options.disabled} | {name: True for name in options.enabled}
+    disabled = disabled_flags(writer.scene, writer.notes)
+    flags = {name: False for name in disabled} | {name: True for name in options.enabled}
     author(prim, "MjcSceneAPI", **{f"mjc__flag__{name}": value for name, value in flags.items()})
 
 

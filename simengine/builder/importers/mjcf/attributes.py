@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from simengine.builder.importers.attributes import Attribute, AttributeTable, attributes
+from simengine.builder.importers.flags import OFF_BY_DEFAULT, TURNS_OFF, UNSIMULATED
 
 VIEWER = "how MuJoCo's viewer draws"
 GROUP = "groups are for MuJoCo's viewer"
@@ -15,6 +16,7 @@ SAVING = "how MuJoCo saves files"
 REMOVED = "removed from MJCF"
 DEFAULTS = "default values"
 NAME = "references to it"
+FLAGS = "options.disabled, options.enabled"
 
 IGNORED_ELEMENTS = {
     "visual": VIEWER,
@@ -58,12 +60,13 @@ def _read(element: str, names: str, target: str) -> list[Attribute]:
     return attributes(element, *((name, target) for name in names.split()))
 
 
+def _flag(name: str, target: str, fate: str = "read", reason: str = "") -> Attribute:
+    default = "disable" if name in OFF_BY_DEFAULT else "enable"
+    return Attribute("flag", name, target, default=default, fate=fate, reason=reason)
+
+
 def _top() -> list[Attribute]:
-    flags = (
-        "constraint equality frictionloss limit contact spring damper gravity clampctrl warmstart filterparent "
-        "actuation refsafe sensor midphase eulerdamp autoreset nativeccd island multiccd ipc override energy fwdinv "
-        "invdiscrete sleep diagexact speculative passive"
-    )
+    neutral = "warmstart midphase island energy fwdinv invdiscrete"
     own = (
         "ls_tolerance noslip_tolerance ccd_tolerance sleep_tolerance o_margin o_solref o_solimp o_friction "
         "jacobian solver ls_iterations noslip_iterations ccd_iterations sdf_iterations sdf_initpoints "
@@ -90,7 +93,10 @@ def _top() -> list[Attribute]:
         *_ignored("option", "apirate collision mpr_tolerance mpr_iterations", REMOVED),
         *_ignored("flag", "sensornoise", REMOVED),
         *attributes("option", *((name, "options.other") for name in own.split()), reason=OWN_SOLVER),
-        *_read("flag", flags, "options.disabled, options.enabled"),
+        *(_flag(name, f"disabled: {what}") for name, what in TURNS_OFF.items()),
+        _flag("filterparent", "disabled: a body may touch the one that it hangs on"),
+        *(_flag(name, FLAGS, "read", "it changes no result") for name in neutral.split()),
+        *(_flag(name, FLAGS, "kept", reason) for name, reason in UNSIMULATED.items()),
         *_read("default", "class", DEFAULTS),
         *_read("numeric", "name data size", "custom"),
         *_read("text", "name data", "custom"),

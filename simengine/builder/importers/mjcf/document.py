@@ -350,8 +350,8 @@ class Document:
     options: dict = field(default_factory=dict)
     gravity: Vector = (0.0, 0.0, -9.81)
     gravity_element: Element | None = None
-    disabled: list[str] = field(default_factory=list)
-    enabled: list[str] = field(default_factory=list)
+    disabled: dict[str, Element] = field(default_factory=dict)  # flags, and where they stand
+    enabled: dict[str, Element] = field(default_factory=dict)
     other: list[tuple[str, str]] = field(default_factory=list)
     meshes: list[MeshAsset] = field(default_factory=list)
     hfields: list[HeightAsset] = field(default_factory=list)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from simengine.builder.importers.flags import turn_off
 from simengine.builder.importers.front import Import, naming_places
 from simengine.builder.importers.mjcf.build_constraints import ConstraintBuilder, Found
 from simengine.builder.importers.mjcf.build_mechanisms import MechanismBuilder
@@ -71,6 +72,7 @@ def import_mjcf(builder, path: str | os.PathLike, **options) -> ImportReport:
         _build(job, document, weighed, placed)
         job.check()
         set_from_reference(job.scratch, document, placed, notes)
+        turn_off(job, document.disabled)
     _count(document, placed, job.report)
     job.filter_overlaps()
     job.set_drives()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from simengine.builder.importers.flags import OFF_BY_DEFAULT, OLDER
 from simengine.builder.importers.mjcf.attributes import OWN_SOLVER, TABLE
 from simengine.builder.importers.mjcf.document import Compiler, Document
 from simengine.builder.importers.mjcf.values import Values
@@ -10,8 +11,6 @@ from simengine.builder.importers.xml_reader import Element
 
 INTEGRATORS = {"Euler": "euler", "RK4": "rk4", "implicit": "implicit", "implicitfast": "implicitfast"}
 INTEGRATORS["discrete"] = "discrete"
-ENABLED = ("override", "energy", "fwdinv", "invdiscrete", "sleep", "diagexact", "ipc", "speculative")
-"""Flags that are off unless enabled; all others are on unless disabled."""
 
 
 def read_compiler(element: Element, compiler: Compiler) -> None:
@@ -82,11 +81,11 @@ def _read_flags(element: Element, document: Document, notes: Notes) -> None:
     TABLE.check(notes, element, ())
     values = Values(element, document.compiler)
     for name in TABLE.names("flag"):
-        if values.has(name) and TABLE.rows["flag", name].fate == "read":
-            off_by_default = name in ENABLED
-            names = document.enabled if off_by_default else document.disabled
-            if name in names:
-                names.remove(name)
+        if values.has(name) and TABLE.rows["flag", name].fate != "ignored":
+            off_by_default = name in OFF_BY_DEFAULT
+            flags = document.enabled if off_by_default else document.disabled
             word = values.choice(name, ("disable", "enable"), "")
-            if (word == "enable") == off_by_default:
-                names.append(name)
+            for now in OLDER.get(name, (name,)):
+                flags.pop(now, None)
+                if (word == "enable") == off_by_default:
+                    flags[now] = element

@@ -6,23 +6,26 @@ import math
 
 import numpy as np
 
+from simengine.builder.importers.flags import OFF_BY_DEFAULT, OLDER, UNSIMULATED
 from simengine.builder.importers.front import Import
 from simengine.builder.importers.usd.reading import PrimPlace, Reader
 from simengine.builder.values import AXES
 
 EARTH = 9.81  # m/s2
-GRAVITY = ("physics:gravityMagnitude", "physics:gravityDirection", "newton:gravityEnabled")
+SWITCHES = ("newton:gravityEnabled", "mjc:flag:gravity")
+GRAVITY = ("physics:gravityMagnitude", "physics:gravityDirection", *SWITCHES)
 
 
-def read_scenes(job: Import, reader: Reader, prims: list, up_axis: str) -> None:
-    """Set gravity and ``builder.options`` by the first scene; the others are noted.
+def read_scenes(job: Import, reader: Reader, prims: list, up_axis: str) -> dict[str, PrimPlace]:
+    """Set gravity and ``builder.options`` by the first scene; the others are noted. Returns the flags that it disables,
+    with their places.
 
     Where it says nothing of gravity, or there is none, the builder's stays: so the order of files does not matter.
     """
     scenes = [prim for prim in prims if str(prim.GetTypeName()) == "PhysicsScene"]
     if not scenes:
         _leave_gravity(job, reader.place("/"), "there is no PhysicsScene")
-        return
+        return {}
     first = scenes[0]
     gravity = _gravity(reader, first, up_axis)
     if any(reader.raw(first, name) is not None for name in GRAVITY):
@@ -36,6 +39,7 @@ def read_scenes(job: Import, reader: Reader, prims: list, up_axis: str) -> None:
         same = np.allclose(other, gravity, rtol=1e-6, atol=1e-6)
         reason = f"gravity and options are those of {first.GetPath()}" + ("" if same else ", and its gravity differs")
         job.notes.note("warned", "another PhysicsScene", reader.place(prim), reason)
+    return {flag: reader.place(first, f"mjc:flag:{flag}") for flag in job.scratch.options.disabled}
 
 
 def _leave_gravity(job: Import, place: PrimPlace, reason: str) -> None:
@@ -51,7 +55,7 @@ def _gravity(reader: Reader, prim, up_axis: str) -> np.ndarray:
         raise reader.place(prim, "physics:gravityMagnitude").error("is inf; it must be finite")
     if strength < 0.0:
         strength = EARTH
-    if not reader.flag(prim, "newton:gravityEnabled", True):
+    if not all(reader.flag(prim, name, True) for name in SWITCHES):
         strength = 0.0
     if direction is None or not direction.any():
         direction = -np.array(AXES[up_axis])
@@ -89,7 +93,10 @@ def _read_others(options, reader: Reader, prim) -> None:
         name = attribute.GetName()
         word = name.rpartition(":")[2]
         if name.startswith("mjc:flag:"):
-            (enabled if reader.flag(prim, name, True) else disabled).append(word)
+            is_on = reader.flag(prim, name, True)
+            (enabled if is_on else disabled).extend(OLDER.get(word, (word,)))
+            if word in UNSIMULATED and is_on == (word in OFF_BY_DEFAULT):
+                reader.notes.keep(f"flag '{word}'", reader.place(prim, name), UNSIMULATED[word])
         elif name.startswith("mjc:option:") and word in medium:
             setattr(options, word, reader.least(prim, name, 0.0))
         elif name.startswith("mjc:option:") and word in vectors:

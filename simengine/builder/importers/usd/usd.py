@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from simengine.builder.frames import Pose
+from simengine.builder.importers.flags import turn_off
 from simengine.builder.importers.front import Import, naming_places
 from simengine.builder.importers.options import ImportOptions, check_kind
 from simengine.builder.importers.report import ImportReport
@@ -107,7 +108,7 @@ def _read(job: Import, stage) -> Build:
     base = job.base(up_axis)
     found = find(stage, top, file)
     all_prims = found.prims if settings.prim_path is None else list(stage.Traverse())
-    read_scenes(job, reader, all_prims, up_axis)
+    disabled = read_scenes(job, reader, all_prims, up_axis)
     reader.dt = job.scratch.options.dt or reader.dt
     scene = Scene()
     geometry = GeometryReader(reader, settings.mesh_limits or MeshLimits())
@@ -119,6 +120,7 @@ def _read(job: Import, stage) -> Build:
         _build(job, build, bodies, found, base)
         job.check()
         build.scale_drives()
+        turn_off(job, disabled)
     _count(job.report, scene, build, found)
     custom: list[tuple] = []
     count_attributes(found.prims, reader, partial(_keep_custom, job, custom))
