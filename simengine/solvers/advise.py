@@ -109,8 +109,8 @@ def _in_world(world: _World, worlds: list[_World]) -> str:
 
 
 def _mass_matrices(model, chosen: list[list[int]]) -> dict[int, np.ndarray]:
-    """Mass matrix, in float64, of each chosen world at the model's initial coordinates, by the world's number; none where
-    no joint has a spring or a drive.
+    """Mass matrix, in float64, of each chosen world at the model's initial coordinates, by the world's number; none
+    where no joint has a spring or a drive.
 
     Column j is the inverse dynamics of a unit acceleration of dof j of every world, less that of none.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import threading
 import warnings
 
 import numpy as np
@@ -84,7 +85,8 @@ class Featherstone(Solver):
         now, KernelCompileError where that fails; False never does. Worlds of more than 64 degrees of freedom or 2,000
         pairs of shapes keep the general ones. The bits are the same for all.
 
-    ``iterations`` and ``residual`` (worlds,) are those of the last step; ``max_iterations`` is the option.
+    ``iterations`` and ``residual`` (worlds,) are those of the last step; ``max_iterations`` is the option. Threads may
+    step states of their own with one solver: only these two arrays, and ``outputs``, are then of whichever came last.
     """
 
     name = "Featherstone"
@@ -124,8 +126,7 @@ class Featherstone(Solver):
             restitution_speed=_number("restitution_speed", restitution_speed),
             iterations=model.device.zeros(model.world_count, np.int32),
             residual=model.device.zeros(model.world_count, model.precision),
-            # of pairs that a step does not collide by itself: found before it by a kernel of their own
-            _contacts=None if model.collides_in_step else model.contacts(),
+            _own=threading.local(),  # of each thread that steps
         )
         if lanes is not None and (isinstance(lanes, bool) or lanes not in LANES):
             raise ModelError(f"solvers.Featherstone: lanes is {lanes!r}; it is one of {', '.join(map(str, LANES))}")
@@ -135,7 +136,8 @@ class Featherstone(Solver):
         )
         self._outputs = self._make_outputs(outputs)
         self._launch = self._make_launch()
-        self._step_options = (0.0, None)  # dt, and all options of a step with it
+        if not model.collides_in_step:
+            self._own.contacts = model.contacts()
         self._refuse_unsupported()
         self._has_begun = False
 
@@ -198,17 +200,26 @@ class Featherstone(Solver):
         if self._forms.waiting:
             self._change_over(self._forms.poll())
         self._require_step(state_in, state_out, control, contacts)
-        if self._step_options[0] != dt:
-            self._step_options = (dt, self._options(dt))
+        own = self._own.__dict__
+        if own.get("dt") != dt:
+            own.update(dt=dt, options=self._options(dt))
         if not self._has_begun and modes.capture is None:
             self._begin(dt)
         if modes.debug and modes.capture is None:
             self._warn_of_disagreement(state_in)
-        if contacts is None and self._contacts is not None:
-            collide_at_joints(self.model, state_in, self._contacts, dt)
-            contacts = self._contacts
-        options = self._step_options[1]
+        if contacts is None and not self.model.collides_in_step:
+            contacts = self._found_contacts(state_in, dt)
+        options = own["options"]
         self._launch(state_in=state_in, state_out=state_out, control=control, contacts=contacts, options=options)
+
+    def _found_contacts(self, state, dt: float):
+        """Contacts of pairs that a step does not collide by itself, found before it by a kernel of their own."""
+        own = self._own.__dict__
+        if "contacts" not in own:
+            with self.model.device.apart():
+                own["contacts"] = self.model.contacts()
+        collide_at_joints(self.model, state, own["contacts"], dt)
+        return own["contacts"]
 
     @property
     def kernel_changes(self) -> int:
@@ -281,7 +292,7 @@ class Featherstone(Solver):
         self._has_begun = True
         for advice in self.advise(dt):
             warnings.warn(f"solvers.Featherstone: {advice}", stacklevel=3)
-        if self._contacts is not None:
+        if not self.model.collides_in_step:
             compile_together(self.model, [launch_at_joints(self.model), self._launch])
 
 

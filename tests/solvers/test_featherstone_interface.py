@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+
 import numpy as np
 import pytest
 
@@ -415,3 +417,30 @@ def test_every_feature_of_supports_is_described():
 
 def test_the_docstring_says_first_what_the_solver_is_not():
     assert "not the penalty solver of that name elsewhere" in sim.solvers.Featherstone.__doc__.splitlines()[0]
+
+
+def test_threads_may_step_states_of_their_own_with_one_solver():
+    """Of a model whose contacts are found before the step, in a slab of the solver's."""
+    random = np.random.default_rng(5)
+    vertices = np.column_stack([np.mgrid[-2:2:9j, -2:2:9j].reshape(2, -1).T, 0.05 * random.random(81)])
+    faces = [[i, i + 9, i + 1] for i in range(71) if i % 9 < 8] + [
+        [i + 1, i + 9, i + 10] for i in range(71) if i % 9 < 8
+    ]
+    builder = sim.ModelBuilder()
+    builder.add_shape_mesh(-1, (vertices, faces))
+    builder.add_shape_cone(builder.add_body(xform=sim.transform((0, 0, 0.3))), 0.1, 0.1)
+    model = builder.finalize(device="cpu")
+    solver = sim.solvers.Featherstone(model, specialise=False)
+
+    def fall(speed: float, dt: float) -> bytes:
+        state, after, control = model.state(), model.state(), model.control()
+        state.joint_qd[:2] = speed
+        for _ in range(300):
+            solver.step(state, after, control, None, dt)
+            state, after = after, state
+        return state.joint_q.tobytes()
+
+    cases = [(0.5, 2e-3), (-0.7, 3e-3), (0.2, 2.5e-3)]
+    alone = [fall(*case) for case in cases]
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(lambda case: fall(*case), cases)) == alone
