@@ -19,7 +19,7 @@ from simengine.runtime.kernel import Kernel
 from simengine.runtime.world_launch import WorldLaunch, compile_together, lanes_for
 from simengine.solvers import advise
 from simengine.solvers.base import Solver, checked_dt
-from simengine.solvers.elements import elements_once
+from simengine.solvers.elements import elements_once, shapes_in_contacts
 from simengine.solvers.specialise import Forms
 from simengine.values import written
 
@@ -155,9 +155,11 @@ class Featherstone(Solver):
     def _refuse_unsupported(self) -> None:
         model = self.model
         dimension, of_pairs = to_numpy(model.shape_contact_dim), to_numpy(model.contact_pair_dim)
-        shapes = elements_once(model, "shape", (dimension != 1) & (dimension != 3))
-        names = [f"contact pair {i}" for i in range(len(of_pairs))]
-        pairs = elements_once(model, "contact_pair", (of_pairs == 4) | (of_pairs == 6), names)
+        other = (dimension != 1) & (dimension != 3)
+        if other.any():
+            other &= shapes_in_contacts(model)
+        shapes = elements_once(model, "shape", other)
+        pairs = elements_once(model, "contact_pair", (of_pairs == 4) | (of_pairs == 6), "contact pair {}".format)
         self.report_unsupported("contact dimensions other than 1 and 3 are", shapes + pairs)
         distances = elements_once(model, "joint", to_numpy(model.joint_type) == JointType.DISTANCE)
         self.report_unsupported("distance joints are", distances)

@@ -273,6 +273,7 @@ def with_contact_dim_4():
     builder = sim.ModelBuilder()
     body = builder.add_body()
     builder.add_shape_sphere(body, 0.1, label="ball", material=sim.Material(contact_dim=4))
+    builder.add_shape_plane(-1)
     return builder
 
 
@@ -337,6 +338,7 @@ def test_unsupported_properties_are_found_in_every_world_of_a_group():
     builder = sim.ModelBuilder()
     for dimension in (3, 6, 4):
         builder.add_builder(ball_of_dimension(dimension))
+    builder.add_ground_plane()
     model = builder.finalize(device="cpu")
     assert len(model.groups) == 1
     with pytest.raises(sim.UnsupportedError, match="contact dimensions") as caught:
@@ -354,6 +356,45 @@ def test_limits_of_rotation_are_found_in_every_world_of_a_group():
     model.joint_angle_limit[1] = 0.5
     with pytest.raises(sim.UnsupportedError, match="floats"):
         sim.solvers.Featherstone(model)
+
+
+ONLY_SEEN = """<mujoco><worldbody><geom type="plane" size="1 1 1"/><body pos="0 0 1"><freejoint/><geom size=".1"/>
+<geom name="seen" size=".2" condim="6" contype="0" conaffinity="0"/></body></worldbody></mujoco>"""
+IN_A_PAIR = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/><body pos="0 0 1"><freejoint/>
+<geom name="ball" size=".1" condim="6" contype="0" conaffinity="0"/></body></worldbody>
+<contact><pair geom1="floor" geom2="ball" condim="3"/></contact></mujoco>"""
+
+
+@pytest.mark.parametrize("text", [ONLY_SEEN, IN_A_PAIR], ids=["only seen", "in a pair with a dimension of its own"])
+@pytest.mark.parametrize("worlds", [1, 3])
+def test_dimensions_of_shapes_that_no_contact_takes_are_not_refused(text, worlds, tmp_path):
+    (tmp_path / "scene.xml").write_text(text)
+    world, builder = sim.ModelBuilder(), sim.ModelBuilder()
+    world.add_mjcf(tmp_path / "scene.xml")
+    builder.replicate(world, worlds)
+    sim.solvers.Featherstone(builder.finalize(device="cpu"))
+
+
+def test_dimensions_of_shapes_in_a_contact_pair_are_told_where_it_follows_them():
+    """The pair of one world has a dimension of its own, that of the other has not."""
+    builder = sim.ModelBuilder()
+    for dimension in (3, None):
+        world = ball_of_dimension(6)
+        world.add_contact_pair(world.add_shape_plane(-1), 0, contact_dim=dimension)
+        builder.add_builder(world)
+    with pytest.warns(UserWarning, match=r"ignored: 1 in some worlds \(.*ball\)"):
+        sim.solvers.Featherstone(builder.finalize(device="cpu"), unsupported="warn")
+
+
+def test_contact_pairs_are_told_by_number_in_the_model():
+    builder = sim.ModelBuilder()
+    for dimension in (3, 4):
+        world = ball_of_dimension(3)
+        world.add_contact_pair(world.add_shape_plane(-1), 0, contact_dim=dimension)
+        builder.add_builder(world)
+    with pytest.raises(sim.UnsupportedError) as caught:
+        sim.solvers.Featherstone(builder.finalize(device="cpu"))
+    assert caught.value.elements == ("contact pair 1",)
 
 
 def test_unsupported_properties_of_shared_shapes_are_told_as_such():
