@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from simengine.builder.importers.report import UNKNOWN, Notes
 from simengine.builder.importers.xml_reader import Element
 
+MIX = "the softness of both shapes of a pair counts alike"
+
 
 @dataclass(frozen=True)
 class Attribute:

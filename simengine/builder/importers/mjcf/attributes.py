@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simengine.builder.importers.attributes import Attribute, AttributeTable, attributes
+from simengine.builder.importers.attributes import MIX, Attribute, AttributeTable, attributes
 from simengine.builder.importers.flags import OFF_BY_DEFAULT, TURNS_OFF, UNSIMULATED
 
 VIEWER = "how MuJoCo's viewer draws"
@@ -259,13 +259,13 @@ def _geoms() -> list[Attribute]:
             ("friction", "Material.friction, .torsional, .rolling", "-, m, m", "1 0.005 0.0001"),
             ("solref", "Material.time_constant, .damping_ratio", "s, -", "0.02 1"),
             ("solimp", "Material.impedance", "", "0.9 0.95 0.001 0.5 2"),
-            ("solmix", "Shape.mix", "", "1"),
             ("margin", "Shape.margin", "m", "0"),
             ("gap", "Shape.gap", "m", "0"),
             ("group", "Shape.visible (groups 0 to 2)", "", "0"),
             ("rgba", "Shape.color", "", "0.5 0.5 0.5 1"),
             ("material", "Shape.color"),
         ),
+        *attributes("geom", ("solmix", "Shape.mix", "", "1"), fate="kept", reason=MIX),
         *_pose("geom", "Shape"),
         *_ignored("geom", "castshadow", VIEWER),
         *_ignored("geom", "fluidshape fluidcoef", MEDIUM),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from simengine.builder.importers.attributes import Attribute, AttributeTable, attributes
+from simengine.builder.importers.attributes import MIX, Attribute, AttributeTable, attributes
 
 APPEARANCE = "appearance only"
 DERIVED = "follows from the geometry itself"
@@ -437,10 +437,10 @@ MJC = [
         ("mjc:solimp", "material.impedance", "", "0.9 0.95 0.001 0.5 2"),
         ("mjc:condim", "material.contact_dim", "", "3"),
         ("mjc:priority", "material.priority", "", "0"),
-        ("mjc:solmix", "shape.mix", "", "1"),
         ("mjc:gap", "shape.gap", "distance", "0"),
         ("mjc:shellinertia", "how a shape is weighed", "", "false"),
     ),
+    *attributes("MjcCollisionAPI", ("mjc:solmix", "shape.mix", "", "1"), fate="kept", reason=MIX),
     *attributes(
         "MjcMaterialAPI",
         ("mjc:torsionalfriction", "material.torsional", "distance", "0.005 m"),

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from simengine.builder.frames import IDENTITY, compose, inverse
+from simengine.builder.importers.attributes import MIX
 from simengine.builder.importers.usd.attributes import IGNORED_PRIMS
 from simengine.builder.importers.usd.document import Body, Part, Scene
 from simengine.builder.importers.usd.frames import Frames, relative
@@ -153,6 +154,8 @@ class BodyReader:
         part.visible, part.color = self._is_shown(prim), self.materials.color(prim)
         part.margin, part.gap = self._margins(prim)
         part.mix = reader.least(prim, "mjc:solmix", 1.0)
+        if part.mix != 1.0:
+            reader.notes.keep("attribute 'mjc:solmix'", reader.place(prim), MIX)
         if geometry.type == ShapeType.PLANE:
             geometry.size = (0.0, 0.0, 0.0)  # a plane collides without end
         if geometry.type != ShapeType.MESH:

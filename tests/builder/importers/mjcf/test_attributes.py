@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 
 import mujoco
+import numpy as np
+import pytest
 
 from simengine.builder.importers.mjcf.attributes import SHORTCUTS, TABLE
 from simengine.builder.importers.mjcf.sensors import SENSORS
+from tests.builder.importers.mjcf.mujoco_facts import read
 
 KINDS = {
     ("tuple", "element"): "tuple element",
@@ -78,3 +81,32 @@ def test_the_kinds_of_actuators_and_sensors_are_those_of_mjcf():
 
 def test_what_is_not_read_has_a_reason():
     assert not [row for row in TABLE.rows.values() if row.fate != "read" and not row.reason]
+
+
+BALL = """<mujoco><option {option}/><worldbody><geom size=".1" solref=".02 1" {floor}/><body pos="0 0 .1" {body}>
+<freejoint/><geom size=".1" solref=".1 1"/></body></worldbody></mujoco>"""
+EMPTY = {"option": "", "floor": "", "body": ""}
+
+
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [("floor", 'solmix="3"'), ("body", 'gravcomp="1"')],
+)
+def test_what_asks_for_what_is_not_simulated_is_told_and_what_asks_for_nothing_is_not(place, text, tmp_path):
+    name = text.partition("=")[0]
+    (tmp_path / "scene.xml").write_text(BALL.format(**EMPTY | {place: text}))
+    assert [note.what for note in read(tmp_path / "scene.xml")[1].kept] == [f"attribute '{name}'"]
+    row = next(row for (_, own), row in TABLE.rows.items() if own == name and row.fate == "kept")
+    (tmp_path / "scene.xml").write_text(BALL.format(**EMPTY | {place: f'{name}=" {row.default}"'}))
+    assert not read(tmp_path / "scene.xml")[1].kept
+
+
+def test_in_mujoco_solmix_shifts_the_softness_of_a_pair():
+    """Which is why it is told: here both shapes count alike."""
+    found = []
+    for floor in ('solmix="1"', 'solmix="3"'):
+        m = mujoco.MjModel.from_xml_string(BALL.format(**EMPTY | {"floor": floor}))
+        d = mujoco.MjData(m)
+        mujoco.mj_forward(m, d)
+        found.append(d.contact[0].solref[0])
+    np.testing.assert_allclose(found, [0.06, 0.04])

@@ -52,3 +52,11 @@ def test_stiffness_goes_before_a_solimp_alone_and_that_is_told(tmp_path):
     builder, report = load(tmp_path, *collider({}, **solimp))
     assert builder.shapes[0].material.impedance == (0.8, 0.9, 0.001, 0.5, 2)
     assert "solimp" not in notes(report, "ignored")
+
+
+@pytest.mark.parametrize(("mix", "kept"), [(1.0, []), (3.0, ["attribute 'mjc:solmix'"])])
+def test_a_weight_of_the_softness_is_told_as_not_simulated(tmp_path, mix, kept):
+    ball = prim("Sphere", "ball", "PhysicsCollisionAPI", mjc__solmix_double=mix)
+    builder, report = load(tmp_path, ball)
+    assert builder.shapes[0].mix == mix
+    assert [note.what for note in report.kept] == kept
