@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from simengine.builder.importers.report import UNKNOWN, Notes
 from simengine.builder.importers.xml_reader import Element
 
+MEDIUM = "a medium about bodies (air, water) is not simulated"
+NO_SLIP = "MuJoCo's pass against slip, after its solver, is not simulated"
+NO_EQUALITY = "equalities are not simulated yet"
 MIX = "the softness of both shapes of a pair counts alike"
 
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from simengine.builder.importers.attributes import MIX, Attribute, AttributeTable, attributes
+from simengine.builder.importers.attributes import (
+    MEDIUM,
+    MIX,
+    NO_EQUALITY,
+    NO_SLIP,
+    Attribute,
+    AttributeTable,
+    attributes,
+)
 from simengine.builder.importers.flags import OFF_BY_DEFAULT, TURNS_OFF, UNSIMULATED
 
 VIEWER = "how MuJoCo's viewer draws"
 GROUP = "groups are for MuJoCo's viewer"
 OWN_SOLVER = "kept as text: a setting of MuJoCo's own solvers"
-MEDIUM = "a medium about bodies (air, water) is not simulated"
 USER = "data for the user's own programs; <custom> is read"
 HISTORY = "delays are not simulated"
 TEXTURE = "textures are not read"
@@ -69,7 +76,7 @@ def _top() -> list[Attribute]:
     neutral = "warmstart midphase island energy fwdinv invdiscrete"
     own = (
         "ls_tolerance noslip_tolerance ccd_tolerance sleep_tolerance o_margin o_solref o_solimp o_friction "
-        "jacobian solver ls_iterations noslip_iterations ccd_iterations sdf_iterations sdf_initpoints "
+        "jacobian solver ls_iterations ccd_iterations sdf_iterations sdf_initpoints "
         "actuatorgroupdisable"
     )
     return [
@@ -85,11 +92,17 @@ def _top() -> list[Attribute]:
             ("impratio", "options.impratio", "", "1"),
             ("iterations", "options.iterations", "", "100"),
             ("tolerance", "options.tolerance", "", "1e-8"),
+            ("magnetic", "options.magnetic", "", "0 -0.5 0"),
+        ),
+        *attributes(
+            "option",
             ("density", "options.density", "kg/m3", "0"),
             ("viscosity", "options.viscosity", "Pa s", "0"),
             ("wind", "options.wind", "m/s", "0 0 0"),
-            ("magnetic", "options.magnetic", "", "0 -0.5 0"),
+            fate="kept",
+            reason=MEDIUM,
         ),
+        *attributes("option", ("noslip_iterations", "options.other", "", "0"), fate="kept", reason=NO_SLIP),
         *_ignored("option", "apirate collision mpr_tolerance mpr_iterations", REMOVED),
         *_ignored("flag", "sensornoise", REMOVED),
         *attributes("option", *((name, "options.other") for name in own.split()), reason=OWN_SOLVER),
@@ -281,19 +294,21 @@ def _geoms() -> list[Attribute]:
 
 
 def _constraints() -> list[Attribute]:
-    compliance = (
+    kept = (
+        ("active", "Equality.active", "", "true"),
         ("solref", "Equality.reference", "s, -", "0.02 1"),
-        ("solimp", "Equality.impedance", "", "0.9 0.95 ..."),
+        ("solimp", "Equality.impedance", "", "0.9 0.95 0.001 0.5 2"),
     )
-    common = (("name", "Equality.label"), ("class", DEFAULTS), ("active", "Equality.active", "", "true"), *compliance)
+    equalities = ("equality", "connect", "weld", "equality joint", "equality tendon")
+    common = (("name", "Equality.label"), ("class", DEFAULTS))
     return [
-        *attributes("equality", ("active", "Equality.active", "", "true"), *compliance),
+        *(row for kind in equalities for row in attributes(kind, *kept, fate="kept", reason=NO_EQUALITY)),
         *attributes("connect", *common, ("anchor", "Equality.xform0", "m")),
         *_read("connect", "body1 body2 site1 site2", "Equality.object0, .object1"),
         *attributes(
             "weld", *common, ("anchor", "Equality.xform1", "m", "0 0 0"), ("relpose", "Equality.xform0", "m, -")
         ),
-        *attributes("weld", ("torquescale", "Equality.torque_scale", "m", "1")),
+        *attributes("weld", ("torquescale", "Equality.torque_scale", "m", "1"), fate="kept", reason=NO_EQUALITY),
         *_read("weld", "body1 body2 site1 site2", "Equality.object0, .object1"),
         *attributes("equality joint", *common, ("polycoef", "Equality.data", "m or rad", "0 1 0 0 0")),
         *_read("equality joint", "joint1 joint2", "Equality.object0, .object1"),

@@ -109,9 +109,6 @@ def _set_options(job: Import, document: Document) -> None:
     options.turn(job.base()[3:])
     options.disabled, options.enabled = tuple(document.disabled), tuple(document.enabled)
     options.other = tuple(document.other)
-    medium = [name for name in ("density", "viscosity", "wind") if document.options.get(name)]
-    if medium:
-        job.notes.keep("medium", document.element, f"{', '.join(medium)}: drag is not simulated yet")
     if "gravity" in document.disabled:
         job.set_gravity((0.0, 0.0, 0.0), document.element)
     elif document.gravity_element is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simengine.builder.importers.flags import OFF_BY_DEFAULT, OLDER
-from simengine.builder.importers.mjcf.attributes import OWN_SOLVER, TABLE
+from simengine.builder.importers.mjcf.attributes import TABLE
 from simengine.builder.importers.mjcf.document import Compiler, Document
 from simengine.builder.importers.mjcf.values import Values
 from simengine.builder.importers.report import Notes
@@ -70,7 +70,7 @@ def read_option(element: Element, document: Document, notes: Notes) -> None:
     }
     options.update({name: value for name, value in given.items() if value is not None})
     for name, row in TABLE.rows.items():
-        if name[0] == "option" and row.reason == OWN_SOLVER and values.has(name[1]):
+        if name[0] == "option" and row.target == "options.other" and values.has(name[1]):
             document.other.append((name[1], values.text(name[1])))
     flag = element.one("flag")
     if flag is not None:

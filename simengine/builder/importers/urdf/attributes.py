@@ -5,7 +5,7 @@ A kind "<gazebo> of a link" stands for the children of ``<gazebo reference="link
 
 from __future__ import annotations
 
-from simengine.builder.importers.attributes import Attribute, AttributeTable, attributes
+from simengine.builder.importers.attributes import MEDIUM, Attribute, AttributeTable, attributes
 
 KINETICS = "a setting of Gazebo's own solver"
 REAL = "the real robot, not its model"
@@ -19,6 +19,7 @@ IGNORED_ELEMENTS = {
     "gazebo": "Gazebo reads it as a child of <robot> alone",
     "transmission": "a transmission is a child of <robot>",
     "mujoco": "MuJoCo reads it as a child of <robot> alone",
+    "flag": "flags of MuJoCo are read from MJCF and USD alone",
     "calibration": f"the encoder of {REAL}",
     "texture": "textures are not read",
     "verbose": "has no meaning here",
@@ -275,10 +276,15 @@ MUJOCO = [
         ("impratio", "SceneOptions.impratio"),
         ("iterations", "SceneOptions.iterations"),
         ("tolerance", "SceneOptions.tolerance"),
-        ("density", "SceneOptions.density", "kg/m3"),
-        ("viscosity", "SceneOptions.viscosity", "Pa s"),
-        ("wind", "SceneOptions.wind", "m/s"),
         ("magnetic", "SceneOptions.magnetic"),
+    ),
+    *attributes(
+        "option of MuJoCo",
+        ("density", "SceneOptions.density", "kg/m3", "0"),
+        ("viscosity", "SceneOptions.viscosity", "Pa s", "0"),
+        ("wind", "SceneOptions.wind", "m/s", "0 0 0"),
+        fate="kept",
+        reason=MEDIUM,
     ),
 ]
 

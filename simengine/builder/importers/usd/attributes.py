@@ -7,7 +7,15 @@ from __future__ import annotations
 
 from functools import cache
 
-from simengine.builder.importers.attributes import MIX, Attribute, AttributeTable, attributes
+from simengine.builder.importers.attributes import (
+    MEDIUM,
+    MIX,
+    NO_EQUALITY,
+    NO_SLIP,
+    Attribute,
+    AttributeTable,
+    attributes,
+)
 
 APPEARANCE = "appearance only"
 DERIVED = "follows from the geometry itself"
@@ -428,9 +436,19 @@ MJC = [
         ("mjc:option:impratio", "options.impratio", "", "1"),
         ("mjc:option:iterations", "options.iterations", "", "100"),
         ("mjc:option:tolerance", "options.tolerance", "", "1e-8"),
+        ("mjc:option:magnetic", "options.magnetic", "", ""),
         ("mjc:option:*", "options.other", "", ""),
         ("mjc:flag:*", "options.enabled, options.disabled", "", ""),
     ),
+    *attributes(
+        "MjcSceneAPI",
+        ("mjc:option:density", "options.density", "", "0"),
+        ("mjc:option:viscosity", "options.viscosity", "", "0"),
+        ("mjc:option:wind", "options.wind", "", "0"),
+        fate="kept",
+        reason=MEDIUM,
+    ),
+    *attributes("MjcSceneAPI", ("mjc:option:noslip_iterations", "options.other", "", "0"), fate="kept", reason=NO_SLIP),
     *attributes(
         "MjcCollisionAPI",
         ("mjc:solref", "material.time_constant, material.damping_ratio", "", "0.02 1"),
@@ -451,7 +469,12 @@ MJC = [
         "MjcEqualityJointAPI",
         *((f"mjc:coef{power}", "joint equality", "", "NewtonMimicAPI's, else 0; of power 1: 1") for power in range(5)),
     ),
-    *attributes("MjcEqualityAPI", ("mjc:torqueScale", "equality.torque_scale", "distance", "1")),
+    *attributes(
+        "MjcEqualityAPI",
+        ("mjc:torqueScale", "equality.torque_scale", "distance", "1"),
+        fate="kept",
+        reason=NO_EQUALITY,
+    ),
     *attributes(
         "MjcJointAPI",
         ("mjc:ref",),

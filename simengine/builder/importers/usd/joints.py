@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from simengine.builder.frames import Pose, compose, inverse, quaternion_of, rotation_matrix
+from simengine.builder.importers.attributes import NO_EQUALITY
 from simengine.builder.importers.usd.bodies import BodyReader
 from simengine.builder.importers.usd.document import ANGULAR, LINEAR, Axis, Joint
 from simengine.builder.importers.usd.frames import rotation_part
@@ -14,6 +15,7 @@ from simengine.builder.importers.usd.geometry import TURNS
 from simengine.builder.importers.usd.names import labels_of
 from simengine.builder.importers.usd.reading import Reader, applied
 from simengine.builder.importers.usd.softness import impedance_of, reference_of
+from simengine.builder.material import DEFAULT_IMPEDANCE, DEFAULT_REFERENCE
 
 UNIT = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 HALF_TURN = math.pi * (1.0 - 1e-6)  # limits of a whole turn leave a rotation free
@@ -291,6 +293,9 @@ def equality_softness(reader: Reader, prim) -> dict:
         result["impedance"] = impedance
     if reader.raw(prim, "mjc:torqueScale") is not None:
         result["torque_scale"] = reader.number(prim, "mjc:torqueScale", 1.0)
+    defaults = {"reference": DEFAULT_REFERENCE, "impedance": DEFAULT_IMPEDANCE, "torque_scale": 1.0}
+    if any(value != defaults[name] for name, value in result.items()):
+        reader.notes.keep("softness of an equality", reader.place(prim), NO_EQUALITY)
     return result
 
 

@@ -8,10 +8,14 @@ import numpy as np
 
 from simengine.builder.importers.flags import OFF_BY_DEFAULT, OLDER, UNSIMULATED
 from simengine.builder.importers.front import Import
+from simengine.builder.importers.usd.attributes import row_of
 from simengine.builder.importers.usd.reading import PrimPlace, Reader
 from simengine.builder.values import AXES
 
 EARTH = 9.81  # m/s2
+ASKING = tuple(f"mjc:option:{name}" for name in ("density", "viscosity", "wind", "noslip_iterations"))
+"""Options that ask for what is not simulated, unless they are zero."""
+
 SWITCHES = ("newton:gravityEnabled", "mjc:flag:gravity")
 GRAVITY = ("physics:gravityMagnitude", "physics:gravityDirection", *SWITCHES)
 
@@ -104,4 +108,6 @@ def _read_others(options, reader: Reader, prim) -> None:
             setattr(options, word, tuple(vector.tolist()))
         elif name.startswith("mjc:option:") and word not in known:
             other.append((word, str(reader.raw(prim, name))))
+        if name in ASKING and np.any(reader.raw(prim, name)):
+            reader.notes.keep(f"attribute '{name}'", reader.place(prim), row_of(name).reason)
     options.enabled, options.disabled, options.other = tuple(enabled), tuple(disabled), tuple(other)

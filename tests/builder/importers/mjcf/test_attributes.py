@@ -84,13 +84,24 @@ def test_what_is_not_read_has_a_reason():
 
 
 BALL = """<mujoco><option {option}/><worldbody><geom size=".1" solref=".02 1" {floor}/><body pos="0 0 .1" {body}>
-<freejoint/><geom size=".1" solref=".1 1"/></body></worldbody></mujoco>"""
-EMPTY = {"option": "", "floor": "", "body": ""}
+<freejoint/><geom size=".1" solref=".1 1"/></body><body name="held"><geom size=".1"/></body></worldbody>
+<equality><weld body1="held" {equality}/></equality></mujoco>"""
+EMPTY = {"option": "", "floor": "", "body": "", "equality": ""}
 
 
 @pytest.mark.parametrize(
     ("place", "text"),
-    [("floor", 'solmix="3"'), ("body", 'gravcomp="1"')],
+    [
+        ("floor", 'solmix="3"'),
+        ("body", 'gravcomp="1"'),
+        ("option", 'density="1.2"'),
+        ("option", 'wind="0 1 0"'),
+        ("option", 'noslip_iterations="3"'),
+        ("equality", 'solref=".1 1"'),
+        ("equality", 'solimp=".9 .95 .01"'),
+        ("equality", 'torquescale="2"'),
+        ("equality", 'active="false"'),
+    ],
 )
 def test_what_asks_for_what_is_not_simulated_is_told_and_what_asks_for_nothing_is_not(place, text, tmp_path):
     name = text.partition("=")[0]

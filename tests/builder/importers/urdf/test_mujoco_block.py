@@ -77,7 +77,8 @@ def test_options_are_on_the_builder(tmp_path):
     assert (options.iterations, options.tolerance, options.density, options.viscosity) == (50, 1e-9, 1.2, 2e-5)
     assert options.wind == (1, 2, 3)
     assert builder.gravity == (0, 1, -3)
-    assert [note.what for note in report.ignored] == ["<flag>"]
+    assert [(note.what, "misspelt" in note.reason) for note in report.ignored] == [("<flag>", False)]
+    assert [note.what for note in report.kept] == [f"attribute '{name}'" for name in ("density", "viscosity", "wind")]
     builder, report = add(tmp_path, tree('balanceinertia="true"', option), builder=sim.ModelBuilder(gravity=-1))
     assert builder.gravity == (0, 0, -1)
     assert [note.what for note in report.warned] == ["gravity"]

@@ -31,3 +31,10 @@ def test_softness_of_another_length_is_refused_or_filled_up(tmp_path):
     for name, value in (("solref", "[0.02]"), ("solimp", "[1, 1, 1, 1, 1, 1]")):
         with pytest.raises(AssetError, match=f"mjc:{name}"):
             load(tmp_path, prim("Sphere", "s", "PhysicsCollisionAPI", **{f"mjc__{name}_doubles": value}))
+
+
+@pytest.mark.parametrize(("reference", "kept"), [("[0.02, 1]", []), ("[0.1, 1]", ["softness of an equality"])])
+def test_the_softness_of_an_equality_is_told_as_not_simulated(tmp_path, reference, kept):
+    tied = {"mjc__target_rel": "</lead>", "mjc__solref_doubles": reference}
+    _, report = load(tmp_path, *follower("MjcEqualityJointAPI", **tied))
+    assert [note.what for note in report.kept] == kept

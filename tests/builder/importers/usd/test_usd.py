@@ -243,10 +243,14 @@ def test_options_of_a_scene_are_kept(tmp_path):
         "mjc__option__integrator_token": '"implicitfast"',
         "mjc__option__iterations_int": 7,
         "mjc__option__noslip_iterations_int": 3,
+        "mjc__option__density_double": 1.2,
+        "mjc__option__viscosity_double": 0.0,
         "mjc__flag__contact_bool": "false",
         "newton__timeStepsPerSecond_int": 500,
     }
-    builder, _ = load(tmp_path, prim("PhysicsScene", "s", **options))
+    builder, report = load(tmp_path, prim("PhysicsScene", "s", **options))
+    kept = [note.what for note in report.kept]
+    assert kept == ["attribute 'mjc:option:density'", "attribute 'mjc:option:noslip_iterations'"]
     found = builder.options
     assert (found.dt, found.integrator, found.iterations) == (0.004, "implicitfast", 7)
     assert found.disabled == ("contact",)
