@@ -243,6 +243,8 @@ class Model(Container):
         return self._find("site", pattern)
 
     def _find(self, kind: str, pattern: str) -> np.ndarray:
+        if not isinstance(pattern, str):
+            raise ModelError(f"find a {kind} by its label or a glob, a string; got {pattern!r}")
         labels = self._labels[kind]
         matches = [i for i, label in enumerate(labels) if label == pattern or fnmatch.fnmatchcase(label, pattern)]
         if not matches:
@@ -257,6 +259,8 @@ class Model(Container):
         ("worlds", "bodies", "joints", "coords", "dofs", "shapes", "sites", "equalities", "contact_pairs"); it is needed
         only where the length does not tell. Raises ModelError where worlds differ or the length fits nothing.
         """
+        if not hasattr(array, "shape"):
+            raise ModelError(f"by_world: give an array of the model, its state or control; got {array!r}")
         over = over or self._runs_over(array)
         if over == "worlds":
             return array.reshape(self.world_count, 1, *array.shape[1:])

@@ -291,7 +291,8 @@ class ModelBuilder(JointMethods, ShapeMethods, MechanismMethods):
         return import_file(self, "usd", source, options)
 
     def __getattr__(self, name: str):
-        raise AttributeError(f"ModelBuilder has no {name!r}{did_you_mean(name, dir(type(self)))}")
+        public = [known for known in dir(type(self)) if not known.startswith("_")]
+        raise AttributeError(f"ModelBuilder has no {name!r}{did_you_mean(name, public)}")
 
     # compiling
 

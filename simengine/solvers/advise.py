@@ -21,6 +21,9 @@ MASS_RATIO = 1e4
 MASS_SHARE = 1e-4
 """Share of its tree's mass below which what a body shows a contact is too little to carry the tree."""
 
+LONGEST_CHAIN = 60
+"""Links in a row, above which float32 has no digits left of a mass matrix whose condition is their number to the 4th."""
+
 MOST_ROWS = 100
 """Contacts that differ, and limits, those least damped, whose rebound is looked at."""
 
@@ -69,6 +72,7 @@ def advise(solver, dt: float) -> list[Advice]:
         found += _gaining_limits(worlds, dt, solver.restitution_speed)
         found += _worst(worlds, _mass_ratios)
         found += _worst(worlds, _massless_bodies)
+        found += _worst(worlds[:1], _long_chain)
     return found
 
 
@@ -470,3 +474,23 @@ def _massless_bodies(world: _World) -> Advice | None:
     element = f"{'bodies' if len(light) > 1 else 'body'} {shortened(list(light))}"
     problem = "collides and is nearly massless beside its tree, which contacts on it cannot carry; mass share"
     return Advice(element, problem, min(light.values()), MASS_SHARE)
+
+
+def _long_chain(world: _World) -> Advice | None:
+    """The longest row of bodies of a tree that joints let move against each other."""
+    if world.model.precision == "float64":
+        return None
+    first, count = world.range["body"].start, len(world.kinematic)
+    children, parents = (world.integers(f"joint_{end}", "joint") - first for end in ("child", "parent"))
+    moves = world.integers("joint_type", "joint") != JointType.FIXED
+    length, longer = np.zeros(count, int), np.zeros(count, int)
+    for _ in range(count):
+        longer[children] = np.where(parents >= 0, length[parents], 0) + moves
+        if (longer == length).all():
+            break
+        length = longer.copy()
+    if length.max(initial=0) <= LONGEST_CHAIN:
+        return None
+    problem = "links follow each other, too many for the digits of float32; finalize with precision='float64'"
+    last = world.model.body_label[first + int(length.argmax())]
+    return Advice(f"the chain that ends in body {last!r}", problem, float(length.max()), LONGEST_CHAIN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -300,3 +301,42 @@ def test_worlds_that_are_alike_are_told_of_once_without_a_number():
     model.shape_reference[:, 0] = 1e-3
     (advice,) = sim.solvers.Featherstone(model, specialise=False).advise(2e-3)
     assert advice.element == "shapes a, b"
+
+
+def hanging_chain(links: int, precision: str) -> sim.Model:
+    builder, last = sim.ModelBuilder(), -1
+    for i in range(links):
+        body = builder.add_body(label=f"link{i}")
+        builder.add_shape_box(body, 0.02, 0.02, 0.05, collides=False)
+        below = sim.transform((0, 0, -0.05 if i else 0))
+        builder.add_joint_revolute(last, body, axis="Y", parent_xform=below, child_xform=sim.transform((0, 0, 0.05)))
+        last = body
+    return builder.finalize(device="cpu", precision=precision)
+
+
+@pytest.mark.parametrize(
+    "links, precision, holds", [(60, "float32", True), (80, "float32", False), (80, "float64", True)]
+)
+def test_a_chain_too_long_for_float32_is_told_of_and_breaks_down(links, precision, holds):
+    model = hanging_chain(links, precision)
+    solver = sim.solvers.Featherstone(model, specialise=False)
+    assert [advice.element for advice in solver.advise(1 / 240)] == (
+        [] if holds else ["the chain that ends in body 'link79'"]
+    )
+    for turn in (0.3, 1.5):
+        state = model.state()
+        state.joint_q[0] = turn
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            state = run(solver, state, model.control(), 1 / 240, 240)
+        assert np.isfinite(state.joint_q).all() == holds
+
+
+def test_bodies_that_joints_hold_together_are_no_links_of_a_chain():
+    builder, last = sim.ModelBuilder(), -1
+    for _ in range(80):
+        body = builder.add_body(mass=1.0, inertia=np.eye(3))
+        builder.add_joint_fixed(last, body) if last >= 0 else builder.add_joint_revolute(-1, body, axis="Y")
+        last = body
+    model = builder.finalize(device="cpu")
+    assert not sim.solvers.Featherstone(model, specialise=False).advise(1 / 240)
