@@ -22,7 +22,7 @@ MASS_SHARE = 1e-4
 """Share of its tree's mass below which what a body shows a contact is too little to carry the tree."""
 
 LONGEST_CHAIN = 60
-"""Links in a row, above which float32 has no digits left of a mass matrix whose condition is their number to the 4th."""
+"""Links in a row, above which float32 has no digits left: the condition of their mass matrix grows as the 4th power."""
 
 MOST_ROWS = 100
 """Contacts that differ, and limits, those least damped, whose rebound is looked at."""
