@@ -44,11 +44,12 @@ def wanted_folder() -> Path:
 
 
 def folder() -> Path:
-    """The folder in use: the wanted one where it is safe and writable, else a private temporary one."""
+    """The folder in use: the wanted one where it is safe and writable, else a private temporary one. Where it was
+    removed meanwhile it is made again."""
     wanted = wanted_folder()
     with _lock:
         key = f"{os.getpid()}:{wanted}"
-        if key not in _chosen:
+        if key not in _chosen or not _chosen[key].is_dir():
             problem = _problem(wanted)
             _chosen[key] = _private_folder(wanted, problem) if problem else wanted
             _remove_leftovers(_chosen[key])
@@ -131,13 +132,18 @@ def work_prefix() -> str:
 def _remove_leftovers(place: Path) -> None:
     """Remove work folders of processes that are gone: of this machine, as far as age tells."""
     for path in place.glob("work-*"):
-        number = path.name.split("-")[1]
         try:
             is_old = time.time() - path.lstat().st_mtime > LEFTOVER_AGE
         except OSError:  # gone meanwhile
             continue
-        if is_old and not (number.isdecimal() and _is_running(int(number))):
+        if is_old and not _is_used(path):
             shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_used(work: Path) -> bool:
+    """Whether the process that made a work folder runs, as far as this machine can tell."""
+    number = work.name.split("-")[1]
+    return number.isdecimal() and _is_running(int(number))
 
 
 def _is_running(process: int) -> bool:
@@ -183,7 +189,8 @@ def entries() -> list[dict]:
 
 
 def clear() -> int:
-    """Remove all that is cached, and leftovers of broken compilations; returns how many compiled kernels there were."""
+    """Remove all that is cached, and leftovers of broken compilations; returns how many compiled kernels there were.
+    What processes that run are compiling stays."""
     count = 0
     for path in list(folder().iterdir()):
         if path.suffix in SUFFIXES:
@@ -191,6 +198,10 @@ def clear() -> int:
             count += 1
         elif path.suffix == MESH_SUFFIX and path.is_file():
             path.unlink(missing_ok=True)
-        elif path.is_dir() and not path.is_symlink() and (path.name.startswith("work-") or path.name == "zig"):
+        elif path.is_dir() and not path.is_symlink() and _is_leftover(path):
             shutil.rmtree(path, ignore_errors=True)
     return count
+
+
+def _is_leftover(path: Path) -> bool:
+    return path.name == "zig" or (path.name.startswith("work-") and not _is_used(path))

@@ -1,6 +1,7 @@
 """The rules of the kernel cache: what it trusts, what it does where it cannot write, many processes at once."""
 
 import os
+import shutil
 import subprocess
 import sys
 import warnings
@@ -113,6 +114,39 @@ def test_entries_are_found_listed_and_cleared(place):
     (place / "notes.txt").write_text("not ours")
     assert cache.clear() == 2
     assert [path.name for path in place.iterdir()] == ["notes.txt"]
+
+
+def test_clearing_leaves_what_running_processes_compile(place):
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    running = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    ended.wait()
+    cache.folder()
+    kept = [f"work-{running.pid}-a", f"work-{os.getpid()}-b"]
+    for name in (*kept, f"work-{ended.pid}-c"):
+        (place / name).mkdir()
+    cache.clear()
+    running.communicate()
+    assert {path.name for path in place.iterdir()} == set(kept)
+
+
+def test_a_folder_that_was_removed_is_made_again(place):
+    stored("one")
+    shutil.rmtree(place)
+    text = 'extern "C" __global__ void put_nine(int n, real* x) { for_each(i, n) x[i] = real(9); }\n'
+    x = np.zeros(3)
+    Kernel(text, "put_nine").launch(3, [x])
+    assert x.tolist() == [9, 9, 9]
+    assert place.stat().st_mode & 0o077 == 0 and len(cache.entries()) == 1
+
+
+def test_a_folder_that_was_removed_and_cannot_be_made_again_is_replaced(place):
+    cache.folder()
+    place.rmdir()
+    place.write_text("")
+    with refused("cannot be made"):
+        assert cache.folder() != place
+    stored("one")
+    assert cache.find("one", ".so") is not None
 
 
 @pytest.mark.parametrize("suffix", cache.SUFFIXES)
