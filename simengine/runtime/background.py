@@ -51,7 +51,17 @@ class Compilation:
 
     def _start(self) -> None:
         self._owner = os.getpid()
-        self._process = None
+        self._process = self._folder = None
+        try:
+            self._process = self._begin()
+        except OSError as error:  # no room, no right to write, too many processes
+            self.error = f"no process could be started to compile it: {error}"
+            self._clean_up()
+            return
+        _running.add(self)
+
+    def _begin(self) -> subprocess.Popen:
+        """The child, given its text and its job in a folder of its own."""
         self._folder = Path(tempfile.mkdtemp(prefix=cache.work_prefix(), dir=cache.folder()))
         (self._folder / "text").write_text(self.text, encoding="utf-8")
         job = {
@@ -65,22 +75,16 @@ class Compilation:
             "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
             "SIMENGINE_CACHE_DIR": str(cache.folder()),
         }
-        try:
-            with open(self._folder / "log", "wb") as log:
-                self._process = subprocess.Popen(
-                    [sys.executable, "-P", "-m", "simengine.runtime.background", str(self._folder)],
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    cwd=self._folder,
-                    env=environment,
-                    process_group=0,  # ended together with the compiler that it calls, and not by Ctrl-C
-                )
-        except OSError as error:
-            self.error = f"no process could be started to compile it: {error}"
-            self._clean_up()
-            return
-        _running.add(self)
+        with open(self._folder / "log", "wb") as log:
+            return subprocess.Popen(
+                [sys.executable, "-P", "-m", "simengine.runtime.background", str(self._folder)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=self._folder,
+                env=environment,
+                process_group=0,  # ended together with the compiler that it calls, and not by Ctrl-C
+            )
 
     def poll(self) -> bool:
         """Whether it has ended, with or without an error. After a fork the new process compiles for itself."""
@@ -93,12 +97,19 @@ class Compilation:
         if self._process.poll() is None:
             return False
         if find_compiled(self.text, self.arch) is None:
-            words = (self._folder / "log").read_text(encoding="utf-8", errors="replace").strip()
-            self.error = words or f"the process that compiled it ended with code {self._process.returncode}"
-        elif (self._folder / "seconds").exists():
-            build.note_compilation(self.label, self.arch, float((self._folder / "seconds").read_text()))
+            ended = f"the process that compiled it ended with code {self._process.returncode}"
+            self.error = self._words("log") or ended
+        elif seconds := self._words("seconds"):
+            build.note_compilation(self.label, self.arch, float(seconds))
         self._clean_up()
         return True
+
+    def _words(self, name: str) -> str:
+        """What the child wrote into a file of its folder; nothing where that is gone."""
+        try:
+            return (self._folder / name).read_text(encoding="utf-8", errors="replace").strip()
+        except OSError:
+            return ""
 
     def stop(self) -> None:
         """End it where it is this process's own."""
@@ -111,7 +122,8 @@ class Compilation:
     def _clean_up(self) -> None:
         _running.discard(self)
         self._process = None
-        shutil.rmtree(self._folder, ignore_errors=True)
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
 
 @atexit.register
@@ -132,7 +144,7 @@ def main(folder: Path) -> int:
             build.compile_text(text, job["kernel"], job["arch"], job["label"])
         else:
             nvrtc.compile_text(text, job["kernel"], job["arch"], label=job["label"])
-    except SimError as error:
+    except (SimError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
     (folder / "seconds").write_text(str(time.perf_counter() - started))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import textwrap
 import time
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -204,6 +206,18 @@ def test_a_failure_is_warned_of_once_in_the_compilers_words(model, told):
         run(model, solver, 2)
         assert not solver.wait_for_kernels()
     assert len(told) == 1, "it is not tried again"
+
+
+def test_a_full_disk_is_warned_of_and_the_general_kernel_does_the_work(model, own_cache, monkeypatch):
+    def full(**options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(background, "tempfile", SimpleNamespace(mkdtemp=full))
+    expected = run(model, sim.solvers.Featherstone(model, specialise=False), 3)
+    solver = sim.solvers.Featherstone(model)
+    with pytest.warns(RuntimeWarning, match="No space left on device") as told:
+        state = run(model, solver, 3)
+    assert len(told) == 1 and bits(state) == bits(expected)
 
 
 def test_a_failure_is_an_error_where_the_user_asked_for_it(model, told, monkeypatch):
