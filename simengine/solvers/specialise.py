@@ -123,15 +123,14 @@ class Forms:
             return False
         self._begin_some()
         ended = [w for w in self._wanted if w.compilation is not None and w.compilation.poll()]
-        for wanted in ended:
-            if wanted.compilation.error is not None:
-                self._give_up(wanted.compilation.error)
-                return False
-        for wanted in ended:
+        made = [w for w in ended if w.compilation.error is None]
+        for wanted in made:
             self._wanted.remove(wanted)
             self.current[wanted.group] = wanted.form
-        self.changes += bool(ended)
-        return bool(ended)
+        self.changes += bool(made)
+        if len(made) < len(ended):
+            self._give_up(next(w.compilation.error for w in ended if w not in made))
+        return bool(made)
 
     def wait(self) -> bool:
         """Block until no form is to come; whether anything changed. Raises LaunchError while a capture is on."""
@@ -153,6 +152,9 @@ class Forms:
 
     def _give_up(self, words: str) -> None:
         """Specialise nothing more: raise where the user asked for it, else warn, and go on as it is."""
+        for wanted in self._wanted:
+            if wanted.compilation is not None:
+                wanted.compilation.stop()
         self._wanted.clear()
         message = f"the specialised form of {self._kernel} could not be compiled"
         if self._choice is True:

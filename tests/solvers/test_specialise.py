@@ -70,11 +70,14 @@ def told(monkeypatch) -> list:
 
     class Told:
         def __init__(self, text, kernel, arch, label):
-            self.text, self.ended, self.error = text, False, None
+            self.text, self.ended, self.error, self.stopped = text, False, None, False
             made.append(self)
 
         def poll(self):
             return self.ended
+
+        def stop(self):
+            self.stopped = not self.ended
 
     monkeypatch.setattr(background, "Compilation", Told)
     monkeypatch.setattr(background, "find_compiled", lambda text, arch: None)
@@ -177,14 +180,17 @@ def test_a_simulation_captures_again_after_a_change(model, told):
     assert simulation.state.time.tobytes() == expected.state.time.tobytes()
 
 
-def test_no_more_compile_at_once_than_may(told, monkeypatch):
-    monkeypatch.setattr(background, "MOST_AT_ONCE", 2)
-    monkeypatch.setattr(background, "running", lambda: sum(not compilation.ended for compilation in told))
+def three_groups() -> sim.Model:
     builder = sim.ModelBuilder()
     for links in (1, 2, 3):
         builder.replicate(leg(links), 1)
-    model = builder.finalize(device="cpu")
-    solver = sim.solvers.Featherstone(model)
+    return builder.finalize(device="cpu")
+
+
+def test_no_more_compile_at_once_than_may(told, monkeypatch):
+    monkeypatch.setattr(background, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(background, "running", lambda: sum(not compilation.ended for compilation in told))
+    solver = sim.solvers.Featherstone(three_groups())
     assert solver.kernel_changes == 0
     assert len(told) == 2
     told[0].ended = True
@@ -206,6 +212,20 @@ def test_a_failure_is_warned_of_once_in_the_compilers_words(model, told):
         run(model, solver, 2)
         assert not solver.wait_for_kernels()
     assert len(told) == 1, "it is not tried again"
+
+
+def test_a_failure_spares_what_ended_well_and_ends_what_still_runs(told, monkeypatch):
+    monkeypatch.setattr(background, "MOST_AT_ONCE", 3)
+    model = three_groups()
+    solver = sim.solvers.Featherstone(model)
+    run(model, solver, 1)
+    failed, made, slow = told
+    failed.ended, failed.error, made.ended = True, "error: out of sorts", True
+    with pytest.warns(RuntimeWarning, match="out of sorts"):
+        run(model, solver, 1)
+    assert solver.kernel_changes == 1
+    assert [compilation.stopped for compilation in (failed, made, slow)] == [False, False, True]
+    assert not solver.wait_for_kernels()
 
 
 def test_a_full_disk_is_warned_of_and_the_general_kernel_does_the_work(model, own_cache, monkeypatch):
