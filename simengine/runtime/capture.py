@@ -110,8 +110,7 @@ def capture(device: str | Device | None = None) -> Iterator[Graph]:
     from another thread or a graph, and a capture within a capture raise LaunchError. On the CPU plain NumPy
     operations within the block are not recorded: they run at once.
     """
-    modes.refuse_while_capturing("a second capture was begun")
     device = get_device(device)
     graph = GpuGraph(device) if device.is_cuda else CpuGraph(device)
-    with modes.switched(capture=graph), graph._recording():
+    with modes.capturing(graph), graph._recording():
         yield graph

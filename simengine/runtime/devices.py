@@ -47,7 +47,7 @@ class Device:
     @contextmanager
     def apart(self):
         """Context manager for work that a capture going on does not see: on a GPU a stream and allocator of its own."""
-        with modes.switched(capture=None), self.context(), ExitStack() as stack:
+        with modes.apart(), self.context(), ExitStack() as stack:
             if self.is_cuda:
                 cuda = import_cupy().cuda
                 stack.enter_context(cuda.Stream(non_blocking=True))

@@ -92,7 +92,7 @@ def profile() -> Iterator[Profile]:
     if modes.profile is not None:
         raise LaunchError("a profile is already on: profiles do not nest", site=callsite())
     found = Profile()
-    with modes.switched(profile=found):
+    with modes.profiling(found):
         yield found
 
 

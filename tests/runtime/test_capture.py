@@ -1,6 +1,8 @@
 """Captured launches: nothing runs while capturing, and a replay gives what direct calls give."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
@@ -96,6 +98,28 @@ def test_another_thread_may_not_launch_into_a_capture():
         worker.join()
     assert found == [True]
     assert len(graph) == 0
+
+
+def test_work_apart_in_another_thread_leaves_a_capture_on():
+    x, y = np.zeros(3), np.zeros(3)
+    add, other = (ADD.prepare([values, 1.0], items=3) for values in (x, y))
+    with ThreadPoolExecutor(1) as thread, ExitStack() as first, ExitStack() as second:
+
+        def there(call, *arguments):
+            return thread.submit(call, *arguments).result()
+
+        there(first.enter_context, CPU.apart())
+        with sim.capture(CPU) as graph:
+            there(other)
+            there(first.close)
+            add()
+            there(second.enter_context, CPU.apart())
+            add()
+            there(second.close)
+            add()
+    assert len(graph) == 3
+    assert x.tolist() == [0, 0, 0] and y.tolist() == [1, 1, 1]
+    assert modes.capture is None
 
 
 @pytest.mark.gpu

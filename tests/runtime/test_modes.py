@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +75,21 @@ def test_an_index_out_of_bounds_names_kernel_array_index_and_size(by, index):
     assert raised.value.parameter == "source"
     assert f"index {index} is out of the bounds of source, which has 8 elements" in str(raised.value)
     assert os.path.basename(__file__) in raised.value.site
+
+
+def test_debugging_is_each_threads_own():
+    before = modes.debug
+    stack = ExitStack()
+    with ThreadPoolExecutor(1) as thread:
+
+        def there(call, *arguments):
+            return thread.submit(call, *arguments).result()
+
+        with modes.debugging(not before):
+            there(stack.enter_context, modes.debugging(before))
+            assert modes.debug != before
+        there(stack.close)
+        assert there(lambda: modes.debug) == modes.debug == before
 
 
 def test_debugging_leaves_right_kernels_as_they_are_and_reports_each_launch_anew():
@@ -233,7 +250,7 @@ def test_poison_reaches_to_the_end_of_the_spill_of_emulated_lanes(lanes):
 
 
 def test_switches_come_back_after_an_error():
-    with pytest.raises(ZeroDivisionError), modes.switched(poison=True):
+    with pytest.raises(ZeroDivisionError), modes.poisoned_scratch():
         assert modes.special
         raise ZeroDivisionError
     assert not modes.poison
