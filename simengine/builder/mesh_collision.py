@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -37,6 +37,19 @@ CONVEX_TESTS_AT_A_TIME = 2**17
 
 FLATNESS = 1e-10
 """Points this part of their extent off a plane lie in it."""
+
+
+def made_once(make: Callable[[Mesh], object]) -> Callable[[Mesh], object]:
+    """``make``, whose result meshes of equal content share while one of them is held."""
+
+    @functools.wraps(make)
+    def made(mesh: Mesh):
+        name = make.__name__
+        if name not in mesh.made:
+            mesh.made[name] = make(mesh)
+        return mesh.made[name]
+
+    return made
 
 
 @dataclass(frozen=True)
@@ -124,7 +137,7 @@ def grid_of(mesh: Mesh) -> tuple[int, int]:
 # ---- hulls
 
 
-@functools.lru_cache(maxsize=4096)
+@made_once
 def hull_of(mesh: Mesh) -> Hull:
     """The convex hull of a mesh's vertices; of points in one plane a polygon with two faces."""
     flat = _flat_outline(mesh.vertices)
@@ -265,7 +278,7 @@ def _joined_starts(starts: Sequence[np.ndarray]) -> np.ndarray:
 # ---- triangles
 
 
-@functools.lru_cache(maxsize=256)
+@made_once
 def triangle_tree(mesh: Mesh) -> TriangleTree:
     """The tree over a mesh's triangles, sorted along a space-filling curve (Morton 1966) through their middles."""
     a, b, c = (mesh.vertices.take(corner, axis=0) for corner in mesh.triangles.T)
@@ -369,7 +382,7 @@ def _tree_rows(meshes: Sequence[Mesh], trees: Sequence[TriangleTree | None]) -> 
     }
 
 
-@functools.lru_cache(maxsize=4096)
+@made_once
 def solidity_of(mesh: Mesh) -> int:
     """1 where each edge has two triangles, which run along it in opposite senses, and the volume is positive; 2 where
     the solid is convex as well; else 0. Triangles that name a vertex twice do not count."""

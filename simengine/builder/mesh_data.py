@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from functools import cached_property
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -15,6 +16,13 @@ from simengine.surfaces import is_pinched, is_wound_inwards, welded
 
 WOUND_INWARDS = "its triangles were wound inwards; all are turned round"
 """What importers note of a mesh where they take ``Mesh.outward``."""
+
+
+class Made(dict):
+    """What was made of a mesh's content, by name."""
+
+
+_made: WeakValueDictionary[bytes, Made] = WeakValueDictionary()
 
 
 class Mesh:
@@ -45,6 +53,11 @@ class Mesh:
         content = hashlib.blake2b(self.vertices.tobytes(), digest_size=16)
         content.update(self.triangles.tobytes())
         return content.digest()
+
+    @cached_property
+    def made(self) -> Made:
+        """Shared by the meshes of this content, and gone with the last of them."""
+        return _made.setdefault(self.digest, Made())
 
     def __eq__(self, other) -> bool:
         return self is other or (isinstance(other, Mesh) and self.digest == other.digest)

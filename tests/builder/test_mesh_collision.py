@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 import trimesh
@@ -269,3 +272,24 @@ def test_arrays_that_would_lead_kernels_astray_are_refused(name, place, value, s
     arrays[name][place] = value
     with pytest.raises(ModelError, match=said):
         check_arrays(arrays, model.counts())
+
+
+@pytest.fixture
+def no_collector():
+    """What goes, goes with the last reference to it."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def test_what_is_made_of_a_mesh_is_shared_by_equal_meshes_and_freed_with_the_last(no_collector):
+    first, second = points_mesh(CUBE / 3), points_mesh(CUBE / 3)
+    for make in (hull_of, triangle_tree):
+        assert make(first) is make(second)
+    assert solidity_of(first) == solidity_of(second) == 0
+    held = [weakref.ref(thing) for thing in (first, hull_of(first), triangle_tree(first))]
+    del first
+    assert held[0]() is None
+    assert [make(second) for make in (hull_of, triangle_tree)] == [thing() for thing in held[1:]]
+    del second
+    assert [thing() for thing in held] == [None, None, None]
