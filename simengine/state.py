@@ -158,6 +158,12 @@ class Contacts(ModelContainer):
         twin._freeze_structure()
         return twin
 
+    def same_arrays(self) -> Contacts:
+        """A container of the very same arrays: what a search that this one keeps may hold, so that both can go."""
+        twin = type(self).__new__(type(self))
+        twin._set(**self.__dict__ | {"searches": {}})
+        return twin
+
     def _fixed_rows(self) -> frozenset[str]:
         return frozenset({"world_start"})
 

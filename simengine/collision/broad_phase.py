@@ -268,7 +268,7 @@ def _search(model, contacts, state, dt: float) -> Search:
     from simengine.collision.broad_dense import DenseSearch
 
     kind = DenseSearch if model.broad_phase == "dense" else TreeSearch
-    return kind(model, contacts, state, dt)
+    return kind(model, contacts.same_arrays(), state, dt)
 
 
 QUICKLY_COMPILED = ("narrow_phase.cu", "narrow_sdf.cu")

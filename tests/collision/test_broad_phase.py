@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import tracemalloc
+import weakref
 
 import numpy as np
 import pytest
@@ -286,6 +288,25 @@ def test_later_calls_allocate_nothing_and_read_the_state_that_they_are_given(way
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 20_000 and contacts.count[0] > apart
+
+
+def test_contacts_are_freed_with_the_last_reference_and_a_graph_keeps_what_it_needs(way):
+    model = worlds_of(zoo(1, 12, True)).finalize(device="cpu", broad_phase=way)
+    state, contacts = model.state(), model.contacts()
+    sim.collide(model, state, contacts)
+    with sim.capture("cpu") as graph:
+        sim.collide(model, state, contacts)
+    count, found = contacts.count, contacts.count.copy()
+    freed = weakref.ref(contacts)
+    gc.disable()
+    try:
+        del contacts
+        assert freed() is None
+    finally:
+        gc.enable()
+    count[:] = 0
+    graph.launch()
+    assert found.any() and np.array_equal(count, found)
 
 
 def test_worlds_of_many_pairs_are_searched_by_themselves():
