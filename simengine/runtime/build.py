@@ -371,7 +371,7 @@ def prebuild(target: Path) -> list[str]:
         return content_key(text, arch), library
 
     with ThreadPoolExecutor(min(pool.default_threads(), MOST_COMPILERS)) as threads:
-        manifest = dict(threads.map(make, jobs)) | nvrtc.prebuild(target)
+        manifest = dict(threads.map(make, jobs)) | nvrtc.prebuild(target, threads)
     (target / "manifest.json").write_text(json.dumps(manifest, indent=1), encoding="utf-8")
     return list(manifest.values())
 

@@ -6,6 +6,8 @@ import ctypes
 import functools
 import importlib.util
 import re
+import sys
+from concurrent.futures import Executor
 from pathlib import Path
 
 from simengine.errors import KernelCompileError, MissingExtraError
@@ -101,23 +103,32 @@ def find_prebuilt(text: str, arch: str) -> Path | None:
     return None if least is None else build.find_prebuilt(_content_key(text, least))
 
 
-def prebuild(target: Path) -> dict[str, str]:
+def prebuild(target: Path, threads: Executor) -> dict[str, str]:
     """Compile the kernels of PREBUILT into ``target``; names of the files by what ``build.find_prebuilt`` is given.
-    Nothing where NVRTC is not installed: they are then compiled when they are needed."""
+    Nothing where NVRTC is not installed, which is said: they are then compiled when they are needed."""
     from simengine.runtime.kernel import Kernel, inlined
 
     if not is_available():
+        print(
+            "NVRTC is not installed (pip install nvidia-cuda-nvrtc): nothing is built for GPUs, whose kernels are "
+            "compiled when they are first used",
+            file=sys.stderr,
+        )
         return {}
-    manifest = {}
+
+    def make(job: tuple[str, str, str, str]) -> tuple[str, str]:
+        text, name, arch, cubin = job
+        (target / cubin).write_bytes(compile_bytes(text, name, _options(arch, True)))
+        return _content_key(text, arch), cubin
+
+    jobs = []
     for file in PREBUILT:
         name = next(iter(source.signatures(inlined(file, {})[0])))
         for lanes in PREBUILT_LANES:
             text = Kernel(file, name).text(PREBUILT_PRECISION, "cuda", lanes)
             for arch in PREBUILT_ARCHES:
-                cubin = f"{Path(file).stem}-{PREBUILT_PRECISION}-{lanes}-{arch}.cubin"
-                (target / cubin).write_bytes(compile_bytes(text, name, _options(arch, True)))
-                manifest[_content_key(text, arch)] = cubin
-    return manifest
+                jobs.append((text, name, arch, f"{Path(file).stem}-{PREBUILT_PRECISION}-{lanes}-{arch}.cubin"))
+    return dict(threads.map(make, jobs))
 
 
 def _content_key(text: str, arch: str) -> str:

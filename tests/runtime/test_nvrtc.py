@@ -1,5 +1,8 @@
 """Compiling for GPUs where there is none."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 import simengine as sim
@@ -106,3 +109,21 @@ def test_what_a_wheel_brings_serves_its_generation_and_spares_nvrtc(tmp_path, mo
             assert nvrtc.find_prebuilt(other, arch) is None
     finally:
         build._manifest.cache_clear()
+
+
+def test_a_wheels_kernels_are_compiled_several_at_once(tmp_path, monkeypatch):
+    together = threading.Barrier(2, timeout=60)
+    monkeypatch.setattr(nvrtc, "PREBUILT_ARCHES", ("sm_80", "sm_90"))
+    monkeypatch.setattr(nvrtc, "PREBUILT_LANES", (8,))
+    monkeypatch.setattr(nvrtc, "PREBUILT", ("doctor.cu",))
+    monkeypatch.setattr(nvrtc, "compile_bytes", lambda text, name, options: bytes(together.wait()))
+    with ThreadPoolExecutor(2) as threads:
+        files = nvrtc.prebuild(tmp_path, threads).values()
+    assert set(files) == {path.name for path in tmp_path.iterdir()} and len(files) == 2
+
+
+def test_a_wheel_built_without_nvrtc_says_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(nvrtc, "is_available", lambda: False)
+    with ThreadPoolExecutor(1) as threads:
+        assert nvrtc.prebuild(tmp_path, threads) == {}
+    assert "nothing is built for GPUs" in capsys.readouterr().err
