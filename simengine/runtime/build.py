@@ -348,6 +348,14 @@ def find_prebuilt(key: str) -> Path | None:
     return path if path is not None and path.is_file() else None
 
 
+def forget_prebuilt(path: Path) -> bool:
+    """Leave a prebuilt file out in this process from now on; whether it was one."""
+    keys = [key for key, known in _manifest().items() if known == path]
+    for key in keys:
+        del _manifest()[key]
+    return bool(keys)
+
+
 def prebuild(target: Path) -> list[str]:
     """Compile the pool and the general kernels of PREBUILT into ``target``, and where NVRTC is installed those of
     ``nvrtc.PREBUILT`` for GPUs, with a manifest; returns the file names."""

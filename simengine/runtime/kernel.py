@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import logging
 import os
 import re
 import tempfile
@@ -15,6 +16,8 @@ from simengine.errors import KernelCompileError, LaunchError, callsite, did_you_
 from simengine.runtime import arguments as checks
 from simengine.runtime import build, cache, launch, modes, nvrtc, source
 from simengine.runtime.devices import Device, get_device
+
+log = logging.getLogger("simengine")
 
 LANES = (1, 4, 8, 16, 32, 256, 512)
 """Sizes of a group of lanes; above 32 a group is a whole block."""
@@ -303,8 +306,9 @@ class GpuModule:
     def __init__(self, path: Path, device: Device):
         self.device = device
         self.sizes: dict[str, list[int]] = {}
-        with device.context():
+        with device.apart():
             self.cupy_module = device.array_module.RawModule(path=str(path))
+            self.cupy_module.compile()  # loads it now
 
     def function(self, name: str, count: int):
         """A function of CuPy; reads its sizes."""
@@ -342,9 +346,20 @@ def load_module(text: str, kernel: str, device: Device, quick: bool = False, lab
     if key not in _modules:
         with _lock_of(f"{key}"):
             if key not in _modules:
-                path = nvrtc.compile_text(text, kernel, device.arch, quick, label)
-                _modules[key] = GpuModule(path, device)
+                _modules[key] = _load_module(text, kernel, device, quick, label)
     return _modules[key]
+
+
+def _load_module(text: str, kernel: str, device: Device, quick: bool, label: str | None) -> GpuModule:
+    """What a wheel brings a GPU may refuse, as those of Tegra do: then it is compiled."""
+    path = nvrtc.compile_text(text, kernel, device.arch, quick, label)
+    try:
+        return GpuModule(path, device)
+    except device.array_module.cuda.driver.CUDADriverError as error:
+        if not build.forget_prebuilt(path):
+            raise
+        log.warning("the prebuilt kernel %s is not for %s (%s): it is compiled", path.name, device.arch, error)
+    return GpuModule(nvrtc.compile_text(text, kernel, device.arch, quick, label), device)
 
 
 def compile_cubin(kernel: Kernel, arch: str = "sm_90", precision: str = "float32", lanes: int = 32, **options) -> Path:

@@ -2,12 +2,16 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import simengine as sim
 from simengine.errors import KernelCompileError
-from simengine.runtime import build, cache, nvrtc
+from simengine.runtime import build, cache, kernel, nvrtc
+from simengine.runtime.devices import Device
 from simengine.runtime.kernel import Kernel, compile_cubin
 
 pytestmark = pytest.mark.skipif(not nvrtc.is_available(), reason="needs NVRTC: pip install nvidia-cuda-nvrtc")
@@ -109,6 +113,39 @@ def test_what_a_wheel_brings_serves_its_generation_and_spares_nvrtc(tmp_path, mo
             assert nvrtc.find_prebuilt(other, arch) is None
     finally:
         build._manifest.cache_clear()
+
+
+def test_what_a_wheel_brings_and_a_gpu_refuses_is_compiled(tmp_path, monkeypatch, caplog):
+    class Refused(Exception):
+        pass
+
+    class Module:
+        def __init__(self, path):
+            self.path = path
+
+        def compile(self):
+            if self.path == str(brought):
+                raise Refused("no binary for this GPU")
+
+    class Tegra(Device):
+        arch = "sm_87"
+        array_module = SimpleNamespace(
+            RawModule=Module, cuda=SimpleNamespace(driver=SimpleNamespace(CUDADriverError=Refused))
+        )
+
+        def apart(self):
+            return nullcontext()
+
+    text, brought = sim.Kernel(TEXT, "work").text("float32", "cuda", 32), tmp_path / "brought.cubin"
+    brought.write_bytes(b"for others")
+    manifest = {nvrtc._content_key(text, "sm_80"): brought}
+    monkeypatch.setattr(build, "_manifest", lambda: manifest)
+    monkeypatch.setattr(kernel, "_modules", {})
+    assert nvrtc.find_prebuilt(text, "sm_87") == brought
+    loaded = kernel.load_module(text, "work", Tegra("cuda:0", 0, True), quick=True)
+    assert cache.folder() in Path(loaded.cupy_module.path).parents
+    assert "brought.cubin is not for sm_87" in caplog.text
+    assert nvrtc.find_prebuilt(text, "sm_87") is None, "it is not tried again"
 
 
 def test_a_wheels_kernels_are_compiled_several_at_once(tmp_path, monkeypatch):
