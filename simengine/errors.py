@@ -168,5 +168,5 @@ def shortened(names, limit=5) -> str:
 
 def did_you_mean(name, known) -> str:
     """A hint for a misspelt name: ``; did you mean 'x'?``, or nothing where none is close."""
-    close = difflib.get_close_matches(str(name), [str(k) for k in known], n=1, cutoff=0.7)
+    close = difflib.get_close_matches(str(name), [str(k) for k in known], n=1, cutoff=0.66)
     return f"; did you mean {close[0]!r}?" if close else ""

@@ -13,7 +13,7 @@ import pytest
 from pxr import Usd, UsdGeom
 
 import simengine as sim
-from simengine import cli
+from simengine import cli, dynamics
 from simengine.cli_files import find_robot, format_of, root_name
 from simengine.cli_info import table
 from simengine.errors import AssetError, DivergenceError
@@ -343,7 +343,7 @@ def test_worlds_beyond_arrays_or_memory_are_one_line_and_code_1(capsys, monkeypa
     code, _, err = run(capsys, "pendulum", "--worlds", 2**31 - 1)
     assert code == 1
     assert re.fullmatch(r"error: worlds: more than the arrays .* \(needed 2147483647, had \d+\)\n", err)
-    monkeypatch.setattr(sim.Model, "update", lambda model: np.empty(2**60, np.int8))
+    monkeypatch.setattr(dynamics, "update_model", lambda model: np.empty(2**60, np.int8))
     code, _, err = run(capsys, "pendulum", "--worlds", 3)
     assert code == 1
     small = r"error: the memory is too small for the model, worlds: \d \(Unable to allocate \S+ EiB .*\)\n"
