@@ -485,7 +485,7 @@ def _long_chain(world: _World) -> Advice | None:
     moves = world.integers("joint_type", "joint") != JointType.FIXED
     length, longer = np.zeros(count, int), np.zeros(count, int)
     for _ in range(count):
-        longer[children] = np.where(parents >= 0, length[parents], 0) + moves
+        longer[children] = np.where(parents >= 0, length[np.maximum(parents, 0)], 0) + moves
         if (longer == length).all():
             break
         length = longer.copy()

@@ -303,7 +303,7 @@ def test_worlds_that_are_alike_are_told_of_once_without_a_number():
     assert advice.element == "shapes a, b"
 
 
-def hanging_chain(links: int, precision: str) -> sim.Model:
+def hanging_chain(links: int) -> sim.ModelBuilder:
     builder, last = sim.ModelBuilder(), -1
     for i in range(links):
         body = builder.add_body(label=f"link{i}")
