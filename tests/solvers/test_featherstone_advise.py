@@ -311,14 +311,14 @@ def hanging_chain(links: int) -> sim.ModelBuilder:
         below = sim.transform((0, 0, -0.05 if i else 0))
         builder.add_joint_revolute(last, body, axis="Y", parent_xform=below, child_xform=sim.transform((0, 0, 0.05)))
         last = body
-    return builder.finalize(device="cpu", precision=precision)
+    return builder
 
 
 @pytest.mark.parametrize(
     "links, precision, holds", [(60, "float32", True), (80, "float32", False), (80, "float64", True)]
 )
 def test_a_chain_too_long_for_float32_is_told_of_and_breaks_down(links, precision, holds):
-    model = hanging_chain(links, precision)
+    model = hanging_chain(links).finalize(device="cpu", precision=precision)
     solver = sim.solvers.Featherstone(model, specialise=False)
     assert [advice.element for advice in solver.advise(1 / 240)] == (
         [] if holds else ["the chain that ends in body 'link79'"]
@@ -330,6 +330,14 @@ def test_a_chain_too_long_for_float32_is_told_of_and_breaks_down(links, precisio
             warnings.simplefilter("ignore")
             state = run(solver, state, model.control(), 1 / 240, 240)
         assert np.isfinite(state.joint_q).all() == holds
+
+
+def test_chains_of_later_worlds_are_told_of_too():
+    builder = sim.ModelBuilder()
+    for links in (3, 61, 60):
+        builder.replicate(hanging_chain(links), 2)
+    (advice,) = sim.solvers.Featherstone(builder.finalize(device="cpu"), specialise=False).advise(1 / 240)
+    assert advice.value == 61 and "link60" in advice.element
 
 
 def test_bodies_that_joints_hold_together_are_no_links_of_a_chain():
