@@ -25,7 +25,7 @@ from pathlib import Path
 log = logging.getLogger("simengine")
 
 SUFFIXES = (".so", ".cubin")
-MESH_SUFFIX = ".npz"  # hulls and decompositions of meshes (builder/meshes/cache.py)
+MESH_SUFFIX = ".npz"  # found of meshes: builder/meshes/cache.py, builder/importers/overlaps.py
 
 LEFTOVER_AGE = 3600.0
 """s after which the folder of a compilation whose process is gone is removed. A compilation takes seconds."""

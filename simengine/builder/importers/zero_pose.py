@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 
 from simengine.builder.elements import Dof
-from simengine.builder.importers.report import ImportReport, Note
+from simengine.builder.importers.overlaps import Overlaps
 from simengine.enums import DofKind
 
 TOUCH = 1e-6  # m: shapes that overlap by less only touch
@@ -50,25 +50,20 @@ class ZeroPose:
                     dof.target_kd = float(2.0 * w * inertia[start + index])
             start += len(joint.dofs)
 
-    def filter_overlaps(self, report: ImportReport) -> None:
-        """Filter each pair of shapes that overlap, and list it; note where there are too many to look at."""
+    def find_overlaps(self) -> Overlaps:
+        """The pairs of shapes that overlap."""
         from simengine.collision.pipeline import collide
 
         contacts = self.model.contacts()
         collide(self.model, self.state, contacts)
         held, needed = int(contacts.count[0]), int(contacts.needed[0])
-        if needed > held:
-            reason = f"there are {needed} contacts, of which {held} were looked at; give self_collision=False"
-            report.warned.append(Note("overlapping pairs", "zero pose", reason))
         deepest: dict[tuple[int, int], float] = {}
         for slot in range(held):
             pair = tuple(sorted((int(contacts.shape0[slot]), int(contacts.shape1[slot]))))
             deepest[pair] = min(deepest.get(pair, 0.0), float(contacts.distance[slot]))
-        for (first, second), distance in sorted(deepest.items()):
-            if distance < -TOUCH:
-                self.builder.add_shape_collision_filter_pair(first, second)
-                names = " and ".join(self.builder.shapes[i].label for i in (first, second))
-                report.filtered.append(Note("pair", names, f"overlaps by {-distance:.3g} m in the zero pose"))
+        found = sorted(pair for pair, distance in deepest.items() if distance < -TOUCH)
+        depth = np.array([-deepest[pair] for pair in found])
+        return Overlaps(np.array(found, np.int64).reshape(-1, 2), depth, held, needed)
 
 
 def is_driven(dofs: list[Dof]) -> bool:
