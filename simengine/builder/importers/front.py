@@ -17,7 +17,7 @@ from pathlib import Path
 from simengine.builder.frames import Pose, Quaternion, compose, quat_between, quat_rotate
 from simengine.builder.importers.mesh_shelf import MeshShelf
 from simengine.builder.importers.options import ImportOptions
-from simengine.builder.importers.overlaps import kept_overlaps
+from simengine.builder.importers.overlaps import Overlaps, kept_overlaps
 from simengine.builder.importers.paths import PathRules
 from simengine.builder.importers.report import UNKNOWN, ImportReport, Note, Notes, Place
 from simengine.builder.importers.zero_pose import ZeroPose, is_driven
@@ -103,16 +103,18 @@ class Import:
         """
         if not (self.options.self_collision and self.options.filter_overlapping):
             return
-        found = kept_overlaps(self.scratch._elements, lambda: self._zero_pose.find_overlaps())
+        found = kept_overlaps(self.scratch._elements, self._find_overlaps)
         if found.needed > found.held:
-            reason = (
-                f"there are {found.needed} contacts, of which {found.held} were looked at; give self_collision=False"
-            )
+            looked = f"there are {found.needed} contacts, of which {found.held} were looked at"
+            reason = f"{looked}; give self_collision=False"
             self.report.warned.append(Note("overlapping pairs", "zero pose", reason))
         for (first, second), depth in zip(found.pairs.tolist(), found.depth.tolist(), strict=True):
             self.scratch.add_shape_collision_filter_pair(first, second)
             names = " and ".join(self.scratch.shapes[i].label for i in (first, second))
             self.report.filtered.append(Note("pair", names, f"overlaps by {depth:.3g} m in the zero pose"))
+
+    def _find_overlaps(self) -> Overlaps:
+        return self._zero_pose.find_overlaps()
 
     def set_drives(self) -> None:
         """Set the drives that the options ask for; the file's own stay where they ask for none.
