@@ -82,21 +82,34 @@ SIM_FUNCTION void contact_weights(const ContactMaterial& m, const NormalRow& n, 
     }
 }
 
-// Of links whose centres of mass yield less than this part of what their turning yields, these are held, as by a hinge.
-constexpr real HELD_PART = real(1e-6);
+// What turning of the links yields at a contact.
+SIM_NOINLINE real turning_inverse_inertia(const Topology& t, const World& world, const ContactRows& c) {
+    real sum = 0;
+    for (int side = 0; side < 2; ++side) {
+        const int link = side == 0 ? c.link0 : c.link1;
+        if (link == 0) continue;
+        const vec3 lever = (side == 0 ? c.arm0 : c.arm1) - world.memory.link_com[link];
+        sum += world.model.body_inverse_weight[2 * world.body(t, link) + 1] * length_squared(lever);
+    }
+    return sum;
+}
+
+// m^2: a centre of mass that yields this part of what turning yields a metre off is held, as by a hinge 0.1 mm from it.
+constexpr real HELD_SQUARED = real(1e-8);
 
 // The inverse inertia that the links of a contact show it: what their centres of mass yield, as in MuJoCo; where these
 // are held, what turning yields at the contact, without which it would be endlessly stiff.
 SIM_FUNCTION real inverse_inertia_at(const Topology& t, const World& world, const ContactRows& c) {
     real moving = 0, turning = 0;
-    for (int side = 0; side < 2; ++side) {
-        const int link = side == 0 ? c.link0 : c.link1;
-        if (link == 0) continue;
-        const real* weight = &world.model.body_inverse_weight[2 * world.body(t, link)];
-        moving += weight[0];
-        turning += weight[1] * length_squared((side == 0 ? c.arm0 : c.arm1) - world.memory.link_com[link]);
+    if (c.link0 > 0) {
+        const real* weight = &world.model.body_inverse_weight[2 * world.body(t, c.link0)];
+        moving += weight[0], turning += weight[1];
     }
-    return moving > HELD_PART * turning ? moving : turning;
+    if (c.link1 > 0) {
+        const real* weight = &world.model.body_inverse_weight[2 * world.body(t, c.link1)];
+        moving += weight[0], turning += weight[1];
+    }
+    return moving > HELD_SQUARED * turning ? moving : maximum(moving, turning_inverse_inertia(t, world, c));
 }
 
 // Rows of contact i of a world, as of one that may be stopped or not; `residual` is left at minus the reference
