@@ -304,9 +304,8 @@ def mesh_arrays(meshes: Sequence[Mesh], precision: str) -> dict[str, np.ndarray]
     """The ``mesh_*`` rows: points are the vertices that a triangle uses."""
     points, triangles = [np.zeros((0, 3))], [np.zeros((0, 3), np.int32)]
     for mesh in meshes:
-        used, numbered = np.unique(mesh.triangles, return_inverse=True)
-        points.append(mesh.vertices[used])
-        triangles.append(numbered.reshape(-1, 3).astype(np.int32))
+        points.append(mesh.vertices[mesh.used])
+        triangles.append((np.cumsum(mesh.used) - 1)[mesh.triangles].astype(np.int32))
     return {
         "mesh_point_start": np.cumsum([len(part) for part in points]).astype(np.int32),
         "mesh_triangle_start": np.cumsum([len(part) for part in triangles]).astype(np.int32),

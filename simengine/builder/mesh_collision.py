@@ -11,7 +11,7 @@ import numpy as np
 
 from simengine.builder.mesh_data import Mesh, convex_hull
 from simengine.enums import ShapeFlag, ShapeType
-from simengine.surfaces import is_pinched, welded
+from simengine.surfaces import is_pinched, signed_volumes, welded
 
 if TYPE_CHECKING:
     from simengine.builder.distance_field import DistanceField
@@ -390,7 +390,7 @@ def solidity_of(mesh: Mesh) -> int:
     lone = (across < 0).any(axis=1)
     if lone.any() and not is_pinched(welded(mesh.vertices, mesh.triangles))[lone].all():
         return 0
-    if not mesh.moments_about(mesh.vertices.mean(axis=0))[0] > 0:
+    if not signed_volumes(mesh.vertices, mesh.triangles, mesh.vertices.mean(axis=0)).sum() > 0:
         return 0
     return 2 if _is_convex(mesh.vertices, mesh.triangles, across) else 1
 

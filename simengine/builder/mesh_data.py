@@ -59,6 +59,13 @@ class Mesh:
         """Shared by the meshes of this content, and gone with the last of them."""
         return _made.setdefault(self.digest, Made())
 
+    @cached_property
+    def used(self) -> np.ndarray:
+        """Whether a triangle names it, of each vertex (n,)."""
+        named = np.zeros(len(self.vertices), bool)
+        named[self.triangles] = True
+        return named
+
     def __eq__(self, other) -> bool:
         return self is other or (isinstance(other, Mesh) and self.digest == other.digest)
 

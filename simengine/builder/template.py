@@ -289,7 +289,7 @@ def bounding_radius(shape: Shape) -> float:
     if shape.type == ShapeType.SDF:  # between its vertices the surface may bulge, within a cell
         return float(np.linalg.norm(shape.mesh.vertices, axis=1).max()) + shape.mesh.field.voxel
     if shape.type == ShapeType.MESH:  # what no triangle uses does not count
-        vertices = shape.mesh.vertices[np.unique(shape.mesh.triangles)]
+        vertices = shape.mesh.vertices[shape.mesh.used]
         return float(np.linalg.norm(vertices * shape.size, axis=1).max())
     if shape.type in MESH_TYPES:
         return float(np.linalg.norm(shape.mesh.vertices * shape.size, axis=1).max())

@@ -100,7 +100,7 @@ class Compiler:
     command: tuple[str, ...]
     is_zig: bool
 
-    @property
+    @functools.cached_property
     def identity(self) -> str:
         """Changes when the compiler does: the resolved programs with their size and date."""
         facts = []
@@ -117,9 +117,22 @@ class Compiler:
         return "\n".join(facts)
 
 
+_compilers: dict[tuple[str | None, str | None], Compiler] = {}
+
+
 def find_compiler() -> Compiler | None:
-    """The first of $CXX, c++, g++, clang++ and the package ziglang, or None. $CXX is split, never given to a shell."""
-    if named := os.environ.get("CXX"):
+    """The first of $CXX, c++, g++, clang++ and the package ziglang, or None. $CXX is split, never given to a shell.
+
+    One that was found stays for this $CXX and $PATH: each kernel asks, and a search is slow on some file systems.
+    """
+    key = (os.environ.get("CXX"), os.environ.get("PATH"))
+    if key not in _compilers and (found := _search_compiler(key[0])):
+        _compilers[key] = found
+    return _compilers.get(key)
+
+
+def _search_compiler(named: str | None) -> Compiler | None:
+    if named:
         words = tuple(shlex.split(named))
         if not words or shutil.which(words[0]) is None:
             raise KernelCompileError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import posixpath
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -145,12 +146,9 @@ def _inline_into(pieces, label, text, folder, headers, once, chain) -> None:
 def _find_header(name, folder, headers, label, number) -> Source:
     if name in headers:
         return Source(f"generated/{name}", headers[name], folder, True)
-    for place in (folder, kernels_folder()):
-        if place is not None and (place / name).is_file():
-            path = (place / name).resolve()
-            ours = kernels_folder() in path.parents
-            shown = f"kernels_cuda/{path.relative_to(kernels_folder()).as_posix()}" if ours else str(place / name)
-            return Source(shown, path.read_text(encoding="utf-8"), path.parent, ours)
+    beside = folder is not None and folder != kernels_folder()
+    if found := (beside and _header_beside(folder, name)) or _own_header(name):
+        return found
     known = [*headers, *(file.name for file in kernels_folder().glob("*.h"))]
     raise KernelCompileError(
         f"includes {name!r}, which is neither beside it nor in kernels_cuda{did_you_mean(name, known)}",
@@ -159,11 +157,31 @@ def _find_header(name, folder, headers, label, number) -> Source:
     )
 
 
+@functools.cache
+def _own_header(name: str) -> Source | None:
+    """From kernels_cuda, whose headers do not change while the package runs: each is read once."""
+    try:
+        text = (kernels_folder() / name).read_text(encoding="utf-8")
+    except OSError:
+        return None
+    label = posixpath.normpath(f"kernels_cuda/{name}")
+    return Source(label, text, (kernels_folder() / name).parent, True)
+
+
+def _header_beside(folder: Path, name: str) -> Source | None:
+    if not (folder / name).is_file():
+        return None
+    path = (folder / name).resolve()
+    ours = kernels_folder() in path.parents
+    shown = f"kernels_cuda/{path.relative_to(kernels_folder()).as_posix()}" if ours else str(folder / name)
+    return Source(shown, path.read_text(encoding="utf-8"), path.parent, ours)
+
+
 def blank_comments(text: str) -> str:
     """The text with every comment replaced by spaces; positions and line breaks stay, string literals too."""
 
     def blank(match):
-        return match[0] if match[0][0] == '"' else re.sub(r"[^\n]", " ", match[0])
+        return match[0] if match[0][0] == '"' else "\n".join(" " * len(line) for line in match[0].split("\n"))
 
     return COMMENT.sub(blank, text)
 

@@ -38,6 +38,19 @@ def test_without_any_compiler_the_error_says_how_to_get_one(monkeypatch):
         build.require_compiler()
 
 
+def test_a_compiler_that_comes_later_or_with_another_path_is_found(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setattr(build.importlib.util, "find_spec", lambda name: None)
+    assert build.find_compiler() is None
+    for name in ("g++", "c++"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+        assert build.find_compiler().command == ("g++",), "one that was found stays for its PATH"
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{tmp_path}")
+    assert build.find_compiler().command == ("c++",)
+
+
 def test_ziglang_takes_over_where_no_compiler_is_on_the_path(monkeypatch):
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv("PATH", "/nonexistent")

@@ -6,6 +6,7 @@ folder. ``package://NAME/rest`` looks for NAME in the user's package roots, then
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import stat
@@ -67,7 +68,11 @@ class PathRules:
         self.folder = Path(os.path.abspath(self.asset)).parent
         self.package_roots = [Path(os.path.abspath(root)) for root in _list(self.package_roots)]
         self.anywhere = self.allow_paths is True
+        self.ancestors = _ancestors(self.folder)
+        # what is asked of a folder once an import, as its files are many and a file system may be slow
         self._spelled: set[str] = set()  # folders that _check_case has passed
+        self._names = functools.cache(_names)
+        self._real_folder = functools.cache(os.path.realpath)
         extra = [] if isinstance(self.allow_paths, bool) else _list(self.allow_paths)
         self.roots = [asset_root(self.folder), *(Path(os.path.abspath(root)) for root in extra)]
         for root in [*self.package_roots, *self.roots]:
@@ -99,13 +104,21 @@ class PathRules:
         lexical = Path(os.path.normpath(path))
         self._confine(lexical, roots, reference)
         self._check_case(lexical, reference)
-        real = Path(os.path.realpath(lexical))
-        self._confine(real, [Path(os.path.realpath(root)) for root in roots], reference)
-        if not os.path.exists(real):
-            raise MissingFile(f"'{reference}' was not found (it is a link that leads nowhere)")
-        if not stat.S_ISREG(os.stat(real).st_mode):
+        real = self._real(lexical)
+        self._confine(real, [Path(self._real_folder(root)) for root in roots], reference)
+        try:
+            mode = os.stat(real).st_mode
+        except OSError:
+            raise MissingFile(f"'{reference}' was not found (it is a link that leads nowhere)") from None
+        if not stat.S_ISREG(mode):
             raise AssetError(f"'{reference}' is not a regular file (a folder, device, pipe or socket)")
         return real
+
+    def _real(self, path: Path) -> Path:
+        """Where ``path`` leads, links followed."""
+        if path.is_symlink():
+            return Path(os.path.realpath(path))
+        return Path(self._real_folder(path.parent), path.name)
 
     def _check_text(self, reference: str) -> None:
         if any(ord(letter) < 32 or ord(letter) == 127 for letter in reference):
@@ -125,7 +138,7 @@ class PathRules:
                 return root / name
             if root.name == name:
                 return root
-        for ancestor in _ancestors(self.folder):
+        for ancestor in self.ancestors:
             if ancestor.name == name:
                 return ancestor
         raise MissingFile(
@@ -147,7 +160,7 @@ class PathRules:
             folder = place.parent
             if place == folder or str(place) in self._spelled:
                 continue
-            names = _names(folder)  # empty where the folder may be entered but not listed
+            names = self._names(folder)  # empty where the folder may be entered but not listed
             if not os.path.lexists(place) or (names and place.name not in names):
                 raise self._missing(folder, place.name, names, reference)
             if place != path:
