@@ -41,6 +41,11 @@ SIM_FUNCTION void stiff_normal(const ContactMaterial& m, real past, real v, real
                                        reciprocal(row_weight(SIM_STIFF_CONTACT_TANGENT, inverse_inertia)));
 }
 
+// Does a contact that approaches with -v bounce off within the step?
+SIM_INLINE bool bounces_off(const ContactMaterial& m, real v, const StepOptions& options) {
+    return m.restitution > 0 && -v > options.restitution_speed;
+}
+
 // `stops`: the contact is one of contact_stops.h, which sets its restitution.
 SIM_FUNCTION NormalRow normal_row(const ContactMaterial& m, real past, real v, real inverse_inertia, bool stops,
                                   const StepOptions& options) {
@@ -56,8 +61,7 @@ SIM_FUNCTION NormalRow normal_row(const ContactMaterial& m, real past, real v, r
         n.tangent_damping = gains.damping;
         n.tangent_regularisation = n.regularisation;
     }
-    const bool bounces = m.restitution > 0 && -v > options.restitution_speed;
-    if (bounces || stops) {
+    if (bounces_off(m, v, options) || stops) {
         n.reference = -divide((1 + m.restitution) * v, h);
         n.regularisation = (1 - SIM_MOST_IMPEDANCE) * divide(inverse_inertia, SIM_MOST_IMPEDANCE);
         n.tangent_regularisation = minimum(n.tangent_regularisation, n.regularisation);
@@ -112,10 +116,10 @@ SIM_FUNCTION real inverse_inertia_at(const Topology& t, const World& world, cons
     return moving > HELD_SQUARED * turning ? moving : maximum(moving, turning_inverse_inertia(t, world, c));
 }
 
-// Rows of contact i of a world, as of one that may be stopped or not; `residual` is left at minus the reference
-// acceleration. A contact farther than its margin that is not stopped, or one between links that no force moves, exerts
-// nothing. `look`: whether it is to be looked at as one that may be stopped.
-template <bool stoppable>
+// Rows of contact i of a world; `residual` is left at minus the reference acceleration. A contact farther than its
+// margin that is not stopped, or one between links that no force moves, exerts nothing. `look`: whether it may be
+// stopped, or bounces off; only if `looking` its rows then are right.
+template <bool looking>
 SIM_FUNCTION ContactRows rows_of_contact(const Topology& t, const World& world, const ContactMemory& contacts,
                                          int count, int i, const StepOptions& options, bool& look) {
     ContactRows c = {};
@@ -135,11 +139,14 @@ SIM_FUNCTION ContactRows rows_of_contact(const Topology& t, const World& world, 
     vec3 v = relative_velocity(c, world.memory.link_velocity);
     look = may_stop(world.model, contact, past, v.x, real(options.dt));
     ContactStop stop = {false, 0, v};
-    if (stoppable && look) stop = stop_contact(t, world, contacts, count, i, past, m, options, c);
+    if (looking && look) stop = stop_contact(t, world, contacts, count, i, past, m, options, c);
     if (past >= 0 && !stop.stops) return c;  // what is not a number goes on, to be seen
     if (stop.stops) v = stop.v;
     c.friction = tangent_length(v) < options.stiction_speed ? m.static_friction : m.friction;
     NormalRow n = normal_row(m, past, v.x, inverse_inertia_at(t, world, c), stop.stops, options);
+    const bool bounces = !stop.stops && bounces_off(m, v.x, options);
+    look = look || bounces;
+    if (looking && bounces) n.tangent_damping = slip_damping_at(t, world, c, n.reference, real(options.dt));
     if (stop.stops) n.tangent_damping = stop.slip_damping;
     contact_weights(m, n, options, c);
     c.residual = {-n.reference, n.tangent_damping * v.y, n.tangent_damping * v.z};
@@ -148,8 +155,8 @@ SIM_FUNCTION ContactRows rows_of_contact(const Topology& t, const World& world, 
 
 SIM_INLINE bool joins_movers(const ContactRows& c) { return c.normal_weight > 0 && c.mover == MOVES_BOTH; }
 
-// Rows of the lane's contacts that may be stopped: apart from the usual way, whose code stays short. Returns whether
-// one of them joins two moving links.
+// Rows of the lane's contacts that may be stopped or bounce off: apart from the usual way, whose code stays short.
+// Returns whether one of them joins two moving links.
 SIM_NOINLINE bool stop_contacts(Lanes& lanes, const Topology& t, const World& world, const ContactMemory& contacts,
                                 int count, const StepOptions& options, ContactRowList& rows) {
     bool coupled = false;
@@ -167,14 +174,14 @@ SIM_NOINLINE bool stop_contacts(Lanes& lanes, const Topology& t, const World& wo
 SIM_FUNCTION bool build_contact_rows(Lanes& lanes, const Topology& t, const World& world,
                                      const ContactMemory& contacts, int count, const StepOptions& options,
                                      ContactRowList& rows) {
-    bool coupled = false, stops = false;
+    bool coupled = false, looks = false;
     for_lanes(i, 0, count) {
         bool look = false;
         rows[i] = rows_of_contact<false>(t, world, contacts, count, i, options, look);
         coupled = coupled || joins_movers(rows[i]);
-        stops = stops || look;
+        looks = looks || look;
     }
-    if (stops) coupled = stop_contacts(lanes, t, world, contacts, count, options, rows) || coupled;
+    if (looks) coupled = stop_contacts(lanes, t, world, contacts, count, options, rows) || coupled;
     return coupled;
 }
 

@@ -99,6 +99,14 @@ SIM_STAGE real slip_damping(const StoppedBody& a, const StoppedBody& b, vec3 n, 
     return minimum(most, reciprocal(h));
 }
 
+// The same of a contact that bounces off where it is, with acceleration `stop`. Within the one step of a bounce all of
+// its friction acts: a damping of 1/s that does not grow as the step shrinks would let it slip on.
+SIM_STAGE real slip_damping_at(const Topology& t, const World& world, const ContactRows& c, real stop, real h) {
+    const StoppedBody a = stopped_body(t, world, c.link0, c.arm0), b = stopped_body(t, world, c.link1, c.arm1);
+    const vec3 v = velocity_at(b.velocity, b.arm) - velocity_at(a.velocity, a.arm);
+    return slip_damping(a, b, c.normal, v - dot(c.normal, v) * c.normal, c.friction, stop, h);
+}
+
 // What becomes of the rows of a contact that stops.
 struct ContactStop {
     bool stops;

@@ -65,7 +65,8 @@ class Solver:
 
         ``on_problem``: "raise" raises DivergenceError (numbers that are not finite, a solve that did not converge) or
         CapacityError (contacts that a slab had no room for), and warns of raised pivots; "warn" warns of all;
-        "ignore" only returns. Waits for the device.
+        "ignore" only returns. A NaN in the model's arrays, which kernels pass over, raises ModelError or warns as well.
+        Waits for the device.
         """
         require_container(f"solvers.{self.name}.check", "state", state, "state", self.model)
         return check_status(self, state, on_problem, self._fitting[3])

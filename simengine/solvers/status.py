@@ -10,6 +10,7 @@ import numpy as np
 from simengine.containers import to_numpy
 from simengine.enums import StatusBit
 from simengine.errors import CapacityError, DivergenceError, ModelError, shortened
+from simengine.solvers.parameters import first_nan
 
 RAISED = StatusBit.NOT_FINITE | StatusBit.CONTACT_OVERFLOW | StatusBit.NOT_CONVERGED | StatusBit.RESET_SOURCE
 
@@ -33,6 +34,10 @@ def check_status(solver, state, on_problem: str, contacts) -> Status:
     """See ``Solver.check``."""
     if on_problem not in ("raise", "warn", "ignore"):
         raise ModelError(f'check: on_problem is {on_problem!r}; it is "raise", "warn" or "ignore"')
+    if on_problem != "ignore" and (wrong := first_nan(solver.model)):
+        if on_problem == "raise":
+            raise ModelError(f"{wrong}; write a number there")
+        warnings.warn(f"{wrong}; write a number there", stacklevel=3)
     words = to_numpy(state.status)
     worlds = np.flatnonzero(words)
     if not worlds.size:

@@ -91,3 +91,64 @@ def test_light_ball_on_heavy_ball():
     assert speeds[:, 1].max() == pytest.approx(3 * impact, rel=1e-2)
     rise = speeds[-1, 1] ** 2 / (2 * g) + places[-1, 1] - (0.3 + gap)
     assert rise == pytest.approx(9 * height, rel=1e-2)
+
+
+FORMS = {"impedance": {}, "stiffness": {"stiffness": 1e5}}
+
+
+@pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("friction", [1.0, 0.1])
+@pytest.mark.parametrize("dt", [1 / 240, 1e-3, 1e-4])
+def test_an_oblique_bounce_takes_the_impulse_of_coulombs_law(dt, friction, form, cone):
+    """A ball of r and I = 2/5 m r2 meets the ground with v = (3, 0, -3): friction takes J = min(mu (1 + e) 3, 2/7 3)
+    of its velocity, what ends the slip, and spins it by 5/2 J/r. It meets up to 3 dt deep, which shortens its lever."""
+    radius, restitution, speed = 0.1, 0.8, 3.0
+    material = sim.Material(friction=friction, restitution=restitution, **FORMS[form])
+    builder = sim.ModelBuilder(gravity=0)
+    builder.default_material = material
+    start = sim.transform((0, 0, radius + 0.5 * speed * dt))
+    builder.add_shape_sphere(builder.add_body(xform=start, velocity=(speed, 0, -speed, 0, 0, 0)), radius)
+    builder.add_ground_plane()
+    run = Run(builder, dt, cone=cone)
+    run.step(5)
+    taken = min(friction * (1 + restitution) * speed, speed * 2 / 7)
+    depth, soft = speed * dt, 1e-2 if cone == "pyramidal" else 1e-3  # m/s, of rows that yield
+    np.testing.assert_allclose(run.velocities[0, 0], speed - taken, atol=soft + 12 * depth)
+    np.testing.assert_allclose(run.velocities[0, 2], restitution * speed, atol=1e-3)
+    np.testing.assert_allclose(run.velocities[0, 4], 2.5 * taken / radius, atol=25 * soft + 70 * depth)
+    assert np.abs(run.velocities[0, [1, 3, 5]]).max() < 1e-9
+
+
+@pytest.mark.parametrize("friction", [0.05, 0.3, 2.0])
+def test_spinning_balls_that_meet_off_centre(friction):
+    """Impulses of two rigid balls along the normal, (1 + e) v_n / (1/m1 + 1/m2), and against the slip u of their
+    surfaces, the lesser of mu times that and what ends it, |u| / (7/2 (1/m1 + 1/m2))."""
+    rng, radius, dt, restitution = np.random.default_rng(3), 0.1, 1e-5, 0.7
+    masses, templates, wanted = np.array([2.0, 0.5]), [], []
+    for _ in range(20):
+        n = rng.normal(size=3)
+        n /= np.linalg.norm(n)
+        v, w = rng.normal(size=(2, 3)), 5 * rng.normal(size=(2, 3))
+        v += np.outer([1, -1], 2 * n)
+        builder = sim.ModelBuilder(gravity=0)
+        for place, mass, velocity, spin in zip((-radius * n, (radius - 1e-7) * n), masses, v, w, strict=True):
+            inertia = (0.4 * mass * radius**2,) * 3
+            body = builder.add_body(mass=mass, inertia=inertia, xform=sim.transform(place), velocity=(*velocity, *spin))
+            builder.add_shape_sphere(body, radius, material=sim.Material(friction=friction, restitution=restitution))
+        templates.append(builder)
+        approach = n @ (v[1] - v[0])
+        slip = (v[1] + np.cross(w[1], -radius * n)) - (v[0] + np.cross(w[0], radius * n))
+        slip -= (n @ slip) * n
+        yields, size = (1 / masses).sum(), np.linalg.norm(slip)
+        normal = -(1 + restitution) * approach / yields
+        impulse = normal * n - min(friction * normal, size / (3.5 * yields)) * slip / size
+        turn = np.array([np.cross(radius * n, -impulse), np.cross(-radius * n, impulse)])
+        wanted.append(
+            np.hstack([v + np.outer([-1, 1] / masses, impulse), w + turn / (0.4 * masses * radius**2)[:, None]])
+        )
+    run = Run(worlds(templates), dt)
+    before = run.body_energy().reshape(-1, 2).sum(1)
+    run.step(2)
+    np.testing.assert_allclose(run.velocities, np.concatenate(wanted), atol=2e-2)
+    assert (run.body_energy().reshape(-1, 2).sum(1) < before).all()
