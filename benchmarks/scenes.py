@@ -75,12 +75,13 @@ BLOCK = (0.15, 0.1, 0.08)  # m, half extents
 
 
 def _free_bodies_and_chain() -> sim.ModelBuilder:
-    """A ball, a box, a capsule and a cylinder that float, and a chain of five links of mixed joints, on a plane."""
+    """A ball and a box that bounce, a capsule and a cylinder, and a chain of five links of mixed joints, on a plane."""
     builder = sim.ModelBuilder()
     builder.default_material = sim.Material(friction=0.7)
+    rubber = sim.Material(friction=0.7, restitution=0.9)
     shapes = (
-        lambda b: builder.add_shape_sphere(b, 0.1),
-        lambda b: builder.add_shape_box(b, 0.15, 0.1, 0.08),
+        lambda b: builder.add_shape_sphere(b, 0.1, material=rubber),
+        lambda b: builder.add_shape_box(b, 0.15, 0.1, 0.08, material=rubber),
         lambda b: builder.add_shape_capsule(b, 0.06, 0.15),
         lambda b: builder.add_shape_cylinder(b, 0.09, 0.12),
     )

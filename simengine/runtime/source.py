@@ -147,7 +147,7 @@ def _find_header(name, folder, headers, label, number) -> Source:
     if name in headers:
         return Source(f"generated/{name}", headers[name], folder, True)
     beside = folder is not None and folder != kernels_folder()
-    if found := (beside and _header_beside(folder, name)) or _own_header(name):
+    if found := (beside and _header_beside(folder, name)) or _own_header(kernels_folder(), name):
         return found
     known = [*headers, *(file.name for file in kernels_folder().glob("*.h"))]
     raise KernelCompileError(
@@ -158,14 +158,13 @@ def _find_header(name, folder, headers, label, number) -> Source:
 
 
 @functools.cache
-def _own_header(name: str) -> Source | None:
+def _own_header(folder: Path, name: str) -> Source | None:
     """From kernels_cuda, whose headers do not change while the package runs: each is read once."""
     try:
-        text = (kernels_folder() / name).read_text(encoding="utf-8")
+        text = (folder / name).read_text(encoding="utf-8")
     except OSError:
         return None
-    label = posixpath.normpath(f"kernels_cuda/{name}")
-    return Source(label, text, (kernels_folder() / name).parent, True)
+    return Source(posixpath.normpath(f"kernels_cuda/{name}"), text, (folder / name).parent, True)
 
 
 def _header_beside(folder: Path, name: str) -> Source | None:
