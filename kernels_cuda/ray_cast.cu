@@ -28,6 +28,61 @@ SIM_FUNCTION void ray_triangles(const Ray& ray, const BvhView& bvh, int mesh, ve
     hit = {t, normalize(multiply(normal, inverse), -ray.direction)};
 }
 
+// Heights of a field's vertices, over -half.x .. half.x and -half.y .. half.y.
+struct FieldHeights {
+    const real* point;
+    int rows, columns;
+    vec3 half;
+
+    SIM_FUNCTION FieldHeights(const ModelView& m, int mesh)
+        : point(&m.mesh_point[3 * m.mesh_point_start[mesh]]),
+          rows(m.mesh_grid[2 * mesh]),
+          columns(m.mesh_grid[2 * mesh + 1]),
+          half(load_vec3(&m.mesh_point[3 * (m.mesh_point_start[mesh + 1] - 1)])) {}
+
+    SIM_INLINE real vertex(int row, int column) const { return point[3 * (row * columns + column) + 2]; }
+
+    // The cell of x along an axis, and how far on in it x is.
+    SIM_FUNCTION int cell(int axis, real x, real& part) const {
+        const int cells = (axis == 0 ? columns : rows) - 1;
+        const real at = divide(real(0.5) * (x + half[axis]), half[axis]) * real(cells);
+        const int number = to_int(clamp(floor_of(at), real(0), real(cells - 1)));
+        part = at - real(number);
+        return number;
+    }
+
+    // Of the surface, whose cells are cut along the diagonal from their low corner.
+    SIM_FUNCTION real at(vec3 p) const {
+        real u, v;
+        const int column = cell(0, p.x, u), row = cell(1, p.y, v);
+        const real low = vertex(row, column), high = vertex(row + 1, column + 1);
+        const real beside = u > v ? vertex(row, column + 1) : vertex(row + 1, column);
+        const real first = maximum(u, v), second = minimum(u, v);
+        return multiply_add(second, high - beside, multiply_add(first, beside - low, low));
+    }
+};
+
+// What is under a height field: the sides of its solid, down to -base, and the underside.
+SIM_FUNCTION void ray_field_sides(const Ray& ray, const ModelView& model, int mesh, real base, SurfaceHit& hit) {
+    const FieldHeights field(model, mesh);
+    const auto meet = [&](int axis, real place, vec3 normal) {
+        if (is_parallel(ray.direction[axis])) return;
+        const real t = divide(place - ray.origin[axis], ray.direction[axis]);
+        if (!is_nearer(hit, t)) return;
+        vec3 p = ray.at(t);
+        p[axis] = place;
+        const bool over = absolute(p.x) <= field.half.x && absolute(p.y) <= field.half.y;
+        if (over && p.z >= -base && p.z <= field.at(p)) hit = {t, normal};
+    };
+    for (int axis = 0; axis < 2; ++axis) {
+        vec3 outwards = zero_vec3();
+        outwards[axis] = 1;
+        meet(axis, field.half[axis], outwards);
+        meet(axis, -field.half[axis], -outwards);
+    }
+    meet(2, -base, {0, 0, -1});
+}
+
 SIM_FUNCTION void ray_shape(const Ray& ray, const ModelView& model, const BvhView& bvh, int shape, SurfaceHit& hit) {
     const vec3 size = load_vec3(&model.shape_size[3 * shape]);
     switch (model.shape_type[shape]) {
@@ -38,14 +93,22 @@ SIM_FUNCTION void ray_shape(const Ray& ray, const ModelView& model, const BvhVie
         case SHAPE_CYLINDER: ray_cylinder(ray, size, hit); break;
         case SHAPE_BOX: ray_box(ray, size, hit); break;
         case SHAPE_CONE: ray_cone(ray, size, hit); break;
-        default: {
-            const bool scaled = model.shape_type[shape] != SHAPE_HEIGHTFIELD;
-            ray_triangles(ray, bvh, model.shape_mesh[shape], scaled ? size : vec3{1, 1, 1}, hit);
-        }
+        case SHAPE_HEIGHTFIELD:
+            ray_triangles(ray, bvh, model.shape_mesh[shape], {1, 1, 1}, hit);
+            ray_field_sides(ray, model, model.shape_mesh[shape], size.z, hit);
+            break;
+        default: ray_triangles(ray, bvh, model.shape_mesh[shape], size, hit);
     }
 }
 
-// Does the ray pass through the sphere of the shape, before the meeting that is known?
+// Radius of the sphere about a shape's origin that holds what rays meet of it.
+SIM_FUNCTION real ray_radius(const ModelView& model, int shape) {
+    const real radius = model.shape_radius[shape];
+    if (model.shape_type[shape] != SHAPE_HEIGHTFIELD) return radius;
+    return maximum(radius, length(load_vec3(&model.shape_size[3 * shape])));  // half widths and base
+}
+
+// Does the ray pass through that sphere, before the meeting that is known?
 SIM_FUNCTION bool passes_bound(const Ray& ray, vec3 centre, real radius, real nearest) {
     if (!(radius <= REAL_MAX)) return true;
     const vec3 offset = centre - ray.origin;
@@ -84,7 +147,7 @@ extern "C" __global__ void cast_rays(int n, const ModelView model, const real* b
             const int shape = j < own_end ? j : shared + (j - own_end);
             if (!shape_counts[shape]) continue;
             const Transform pose = load_transform(&shape_pose[7 * shape]);
-            if (!passes_bound(ray, pose.p, model.shape_radius[shape], best.t)) continue;
+            if (!passes_bound(ray, pose.p, ray_radius(model, shape), best.t)) continue;
             const Ray local = {inverse_transform_point(pose, ray.origin), inverse_rotate(pose.q, ray.direction)};
             const real before = best.t;
             ray_shape(local, model, bvh, shape, best);

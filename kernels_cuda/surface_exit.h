@@ -36,8 +36,9 @@ constexpr int MOST_STAR_FACES = 64, SECTOR_FACES = MOST_STAR_FACES - 1;
 
 constexpr int MOST_RAYS = MOST_STAR_FACES + 16, SEEN_VERTICES = 32;
 
-// Of the hull of a cone and a triangle: the cone's tip, a point in its depth and three corners.
-constexpr int MORE_POINTS = 5;
+// Of the hull of a cone and a triangle: the cone's tip and three corners, and a point in its depth or, in a height
+// field, one below each of them.
+constexpr int MORE_POINTS = 8;
 
 // What is nearer than this part of the body's diameter touches.
 constexpr real TOUCH_PART = 4 * GJK_TOLERANCE;
@@ -98,7 +99,7 @@ struct Star {
     vec3 normal[MOST_STAR_FACES];
     int rays, normals;
     bool closed;
-    real gap;  // the least of BodyBox for its faces
+    real gap, side_gap;  // the least of BodyBox for its faces, and where these go on below without end
 
     SIM_FUNCTION void take_ray(vec3 d) {
         if (rays < MOST_RAYS) ray[rays++] = d;
@@ -108,12 +109,13 @@ struct Star {
         tip = place;
         rays = normals = 0;
         closed = false;
-        gap = REAL_INFINITY;
+        gap = side_gap = REAL_INFINITY;
     }
 
     SIM_FUNCTION void take_normal(const BodyBox& body, const Triangle& face) {
         normal[normals++] = face.normal;
         gap = minimum(gap, body.gap(face));
+        side_gap = minimum(side_gap, body.gap(face, true));
     }
 
     SIM_FUNCTION void take_face(const MeshShape& s, const BodyBox& body, int t, const Triangle& face, int at) {
@@ -327,15 +329,17 @@ struct ExitSearch {
         if (is_longer(star, mean)) return;
         real cosine = 1;
         for (int k = 0; k < star.normals; ++k) cosine = minimum(cosine, dot(mean, star.normal[k]));
-        const vec3 down = s.surface.is_field ? vec3{0, 0, -1} : cosine > 0 ? -mean : normalize(inwards, -mean);
         const real endless = ENDLESS * (s.radius + face_depth);
         vec3 anchor = highest(star.tip, mean);
-        const int rays = star.rays;
-        int n = rays + 1;
-        star.ray[rays] = down;
-        for (int i = 0; i < n; ++i) star.ray[i] = multiply_add(endless, star.ray[i], anchor);
-        star.ray[n++] = star.tip;
-        for (int i = 0; i < 3; ++i) star.ray[n++] = cut.corner[i];
+        const int rays = star.rays, moved_rays = s.surface.is_field ? rays : rays + 1;
+        star.ray[rays] = cosine > 0 ? -mean : normalize(inwards, -mean);
+        for (int i = 0; i < moved_rays; ++i) star.ray[i] = multiply_add(endless, star.ray[i], anchor);
+        int n = moved_rays;
+        for (int i = 0; i < 4; ++i) {
+            const vec3 p = i < 3 ? cut.corner[i] : star.tip;
+            star.ray[n++] = p;
+            if (s.surface.is_field) star.ray[n++] = {p.x, p.y, p.z - endless};  // solid below all of it
+        }
         Convex cone = {CONVEX_POINTS, {1, 1, 1}, 0, nullptr, n, {}, 0};
         cone.points = star.ray;
         ConvexPair pair;
@@ -348,10 +352,12 @@ struct ExitSearch {
             for (int i = 0; i < rays; ++i)
                 beside = beside || dot(d.normal, star.ray[i] - anchor) > CONVEX_SINE * endless;
             if (round == MOST_ANCHORS || !beside || !(dot(d.normal, moved) > LEFT_PART * s.radius)) break;
-            for (int i = 0; i <= rays; ++i) star.ray[i] = star.ray[i] + moved;
+            for (int i = 0; i < moved_rays; ++i) star.ray[i] = star.ray[i] + moved;
             anchor = anchor + moved;
         }
-        take(-pair.unit * d.distance, d.normal, pair.unit * d.point, star.gap);
+        // the rim of a height field goes on below as its side
+        const real gap = s.surface.is_field && !star.closed ? star.side_gap : star.gap;
+        take(-pair.unit * d.distance, d.normal, pair.unit * d.point, gap);
     }
 
     // Of the tip and the triangle's corners that furthest along n.

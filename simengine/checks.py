@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from simengine.errors import ModelError
-from simengine.values import written
+from simengine.values import plain_float, written
 
 
 def require_model(what: str, model) -> None:
@@ -38,8 +38,8 @@ def require_container(what: str, parameter: str, value, owner: str, model) -> No
 def checked_seconds(what: str, value) -> float:
     """``value`` as a float; ModelError unless it is a finite, positive number. ``what``: function and parameter."""
     try:
-        seconds = float(value)
-    except (TypeError, ValueError, OverflowError):
+        seconds = plain_float(value)
+    except (TypeError, ValueError):
         raise ModelError(f"{what} is {written(value)}; give a number of seconds") from None
     if isinstance(value, bool) or not (math.isfinite(seconds) and seconds > 0):
         raise ModelError(f"{what} is {value!r}; give a finite, positive number of seconds")

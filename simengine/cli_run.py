@@ -18,7 +18,7 @@ from simengine.cli_files import find_robot, format_of, read_into
 from simengine.containers import to_numpy
 from simengine.enums import JointType, ShapeType
 from simengine.errors import ModelError, printable
-from simengine.placement import deepest, reach, stance
+from simengine.placement import deepest, has_colliding_shape, reach, stance
 from simengine.progress import Progress
 
 CLEARANCE = 0.001
@@ -49,6 +49,8 @@ def run(options) -> int:
     _tell_length(round(options.seconds / options.dt), substeps)
     model = builder.finalize(device=options.device, precision=options.precision, seed=options.seed)
     _warn_of_depth(model)
+    if options.floating and not options.no_ground and not has_colliding_shape(model):
+        warnings.warn("no shape of the robot collides: it falls through the ground", stacklevel=1)
     solver = sim.solvers.Featherstone(model, unsupported="warn", **_solver_options(scene, options, frequency))
     simulation = sim.Simulation(model, solver, options.dt, substeps)
     _add_noise(simulation, options.noise, options.seed)

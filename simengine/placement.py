@@ -30,14 +30,22 @@ class Stance(NamedTuple):
 
 
 def stance(model, state) -> Stance | None:
-    """The stance of the first world's robot in ``state``; up is z. None: it has no shape, or its root link is fixed."""
-    top, bottom = reach(model, (0, 0, 1)), reach(model, (0, 0, -1))
-    if top is None or to_numpy(model.joint_type)[0] != JointType.FREE:
+    """The stance of the first world's robot in ``state``; up is z. None: nothing of it collides, or its root link is
+    fixed."""
+    if not has_colliding_shape(model) or to_numpy(model.joint_type)[0] != JointType.FREE:
         return None
+    top, bottom = reach(model, (0, 0, 1)), reach(model, (0, 0, -1))
     root = int(to_numpy(model.joint_child)[0])
     start, now = (to_numpy(poses)[root].astype(float) for poses in (model.body_q, state.body_q))
     up = _matrix(now[3:]) @ _matrix(start[3:]).T[:, 2]
     return Stance(start[2] + bottom - now[2], float(np.arccos(np.clip(up[2], -1.0, 1.0))), top + bottom)
+
+
+def has_colliding_shape(model) -> bool:
+    """Whether a shape of a body of world 0 collides."""
+    own = slice(int(to_numpy(model.world_shape_start)[1]))
+    flags, body = to_numpy(model.shape_flags)[own], to_numpy(model.shape_body)[own]
+    return bool(((flags & ShapeFlag.COLLIDES != 0) & (body >= 0)).any())
 
 
 def deepest(model) -> Sunk | None:

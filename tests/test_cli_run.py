@@ -75,6 +75,19 @@ def test_a_robot_that_begins_inside_the_ground_is_told_of_with_its_depth(run):
         assert "inside the ground" not in run("scene.xml", text, *quiet)[2]
 
 
+def test_a_robot_that_nothing_holds_on_the_ground_is_told_of_once(run):
+    """It has a visual shape alone; to make its drives stiffer would not help."""
+    link = '<link name="a">{}<inertial><mass value="1"/><inertia {}/></inertial></link>'
+    inertia = 'ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"'
+    shape = "<{0}><geometry><sphere radius='0.1'/></geometry></{0}>"
+    for kind, told in (("visual", True), ("collision", False)):
+        text = f'<robot name="r">{link.format(shape.format(kind), inertia)}</robot>'
+        code, out, err, _ = run("robot.urdf", text, "--floating")
+        assert code == 0
+        assert ("no shape of the robot collides: it falls through the ground" in err) == told
+        assert ("start pose on the ground" in out) != told and "sags" not in err
+
+
 def test_floating_is_for_urdf(run):
     code, _, err, _ = run("scene.xml", SCENE.format(option=""), "--floating")
     assert code == 0

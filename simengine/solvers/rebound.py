@@ -16,8 +16,8 @@ PLACES = np.arange(1, 33) / 32
 MOST_STEPS = 300
 """A body that is in contact for longer has a step too short beside its oscillation to gain."""
 
-RATIOS, MOST_RATIO = 30, 10.0
-"""How many damping ratios are tried at once, twice, to find one that is enough, and the largest of them."""
+RATIOS, LEAST_RATIO, MOST_RATIO = 30, 1e-9, 10.0
+"""How many damping ratios are tried at once, twice, to find one that is enough, the least and the largest of them."""
 
 LEAST_IMPEDANCE, MOST_IMPEDANCE = 1e-4, 0.9999
 """Those of constraint.h."""
@@ -33,6 +33,7 @@ def rebound(rows: np.ndarray, dt: float, restitution_speed: float) -> np.ndarray
     restitution e acts, and then the place by the velocity. A time constant below 2 dt is raised to it.
     """
     time_constant, damping_ratio, _, deep, *_, restitution = rows.T[:, :, None, None]
+    damping_ratio = np.maximum(np.abs(damping_ratio), LEAST_RATIO)
     rate = dt / (np.maximum(time_constant, 2 * dt) * np.clip(deep, LEAST_IMPEDANCE, MOST_IMPEDANCE))
     speed = SPEEDS[:, None]
     x = np.broadcast_to(-PLACES, (len(rows), len(SPEEDS), len(PLACES)))
@@ -64,7 +65,8 @@ def impedance(parameters: np.ndarray, x: np.ndarray) -> np.ndarray:
 def least_ratio(row: np.ndarray, dt: float, restitution_speed: float) -> float:
     """The damping ratio from which on no body leaves a row faster than it came, of one (8,) that throws back faster;
     infinity where none up to MOST_RATIO is enough."""
-    low, high = row[1], max(MOST_RATIO, row[1])
+    low = max(row[1], LEAST_RATIO)
+    high = max(MOST_RATIO, low)
     for _ in range(2):
         many = np.tile(row, (RATIOS, 1))
         many[:, 1] = np.geomspace(low, high, RATIOS)

@@ -175,6 +175,36 @@ def test_mesh_scale_and_height_field_are_those_of_the_shape():
     np.testing.assert_allclose(hits.normal[0, 0], -normal / np.linalg.norm(normal), atol=1e-12)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_height_field_its_sides_and_its_underside_are_met_as_in_mujoco(seed, precision):
+    random, (hx, hy, base), count = np.random.default_rng(seed), (1.2, 0.8, 0.4), 400
+    heights = random.uniform(0, 1, random.integers(2, 7, 2))
+    heights[0, 0], heights[-1, -1] = 0, 1  # MuJoCo scales them to this
+    origins = random.uniform(-3, 3, (count, 3))
+    held = (np.abs(origins) < (hx, hy, 1)).all(axis=1)  # whoever is inside sees it from within
+    origins[held, 2] += 3
+    directions = random.uniform(-1, 1, (count, 3)) * (hx, hy, 0.8) - origins
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    model, state = one_shape(
+        lambda b, i, xform: b.add_shape_heightfield(i, heights, hx, hy, base=base), None, precision
+    )
+    found = sim.sensors.RayCaster(model, directions, origins).cast(state)
+    rows, columns = heights.shape
+    asset = f'<hfield name="h" nrow="{rows}" ncol="{columns}" size="{hx} {hy} 1 {base}"/>'
+    body = '<geom type="hfield" hfield="h"/>'
+    twin = mujoco.MjModel.from_xml_string(f"<mujoco><asset>{asset}</asset><worldbody>{body}</worldbody></mujoco>")
+    twin.hfield_data[:] = heights.ravel()
+    data, geom = mujoco.MjData(twin), np.zeros(1, np.int32)
+    mujoco.mj_forward(twin, data)
+    rays = zip(origins, directions, strict=True)
+    wanted = np.array([mujoco.mj_ray(twin, data, *ray, None, 1, -1, geom) for ray in rays])
+    wanted[wanted < 0] = np.inf
+    np.testing.assert_allclose(found.distance[0], wanted, atol=1e-4 if precision == "float32" else 1e-6)
+    of_sides = np.isfinite(wanted) & (np.abs(found.normal[0, :, 2]) < 1e-6)
+    assert of_sides.sum() > count / 5 and (found.normal[0, :, 2] == -1).any()
+    assert ((found.normal[0] * directions).sum(axis=1)[np.isfinite(wanted)] < 0).all()
+
+
 def two_balls() -> sim.ModelBuilder:
     builder = sim.ModelBuilder()
     eye = builder.add_body(xform=sim.transform((0, 0, 1), sim.quat_from_axis_angle((0, 0, 1), 0.5)), label="eye")

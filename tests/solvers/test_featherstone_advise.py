@@ -10,7 +10,7 @@ import pytest
 
 import simengine as sim
 from simengine.runtime import modes
-from tests.solvers.scenes import add_sphere, on_ground, run, slider
+from tests.solvers.scenes import add_box, add_sphere, on_ground, run, slider
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 G = 9.81
@@ -348,3 +348,14 @@ def test_bodies_that_joints_hold_together_are_no_links_of_a_chain():
         last = body
     model = builder.finalize(device="cpu")
     assert not sim.solvers.Featherstone(model, specialise=False).advise(1 / 240)
+
+
+@pytest.mark.parametrize("ratio", [0.0, 1e-12])
+def test_a_damping_ratio_that_damps_nothing_is_told_with_one_that_is_enough(ratio):
+    """Written into the model; a Material refuses it."""
+    model = on_ground(add_box((0.2, 0.2, 0.2)), 0.2, sim.Material())
+    model.shape_reference[:, 1] = ratio
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = [one for one in sim.solvers.Featherstone(model).advise(0.005) if "damping ratio" in one.problem]
+    assert len(found) == 1 and 0.1 < found[0].safe < 1

@@ -20,7 +20,7 @@ def step_arguments(model):
     return model.state(), model.state(), model.control(), None
 
 
-@pytest.mark.parametrize("dt", [0.0, -1e-3, np.nan, np.inf, "soon", None])
+@pytest.mark.parametrize("dt", [0.0, -1e-3, np.nan, np.inf, "soon", "0.1", None])
 def test_dt_that_is_no_positive_number_is_refused(dt):
     model = slider()
     solver = sim.solvers.Featherstone(model)

@@ -74,8 +74,9 @@ class PathRules:
         self._names = functools.cache(_names)
         self._real_folder = functools.cache(os.path.realpath)
         extra = [] if isinstance(self.allow_paths, bool) else _list(self.allow_paths)
-        self.roots = [asset_root(self.folder), *(Path(os.path.abspath(root)) for root in extra)]
-        for root in [*self.package_roots, *self.roots]:
+        allowed = [Path(os.path.abspath(root)) for root in extra]
+        self.roots = [asset_root(self.folder), *allowed]
+        for root in [*self.package_roots, *allowed]:
             if not root.is_dir():
                 raise ModelError(f"'{root}' is not a folder", element="package_roots or allow_paths")
 

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+import simengine as sim
 from simengine.builder.importers.paths import MissingFile, PathRules, asset_root, read_file
 from simengine.errors import AssetError, ModelError
 
@@ -167,3 +168,9 @@ def test_reading_is_capped(tree):
         read_file(path, 10)
     with pytest.raises(AssetError, match="cannot be opened"):
         read_file(tree / "gone", 10)
+
+
+@pytest.mark.parametrize("add", ["add_urdf", "add_mjcf", "add_usd"])
+def test_a_file_in_a_folder_that_is_not_there_is_told_as_absent(add, tmp_path):
+    with pytest.raises(AssetError, match="gone/robot.urdf.*No such file"):
+        getattr(sim.ModelBuilder(), add)(tmp_path / "gone" / "robot.urdf")
