@@ -336,7 +336,7 @@ struct ExitSearch {
         for (int i = 0; i < moved_rays; ++i) star.ray[i] = multiply_add(endless, star.ray[i], anchor);
         int n = moved_rays;
         for (int i = 0; i < 4; ++i) {
-            const vec3 p = i < 3 ? cut.corner[i] : star.tip;
+            const vec3 p = i == 0 ? star.tip : cut.corner[i - 1];
             star.ray[n++] = p;
             if (s.surface.is_field) star.ray[n++] = {p.x, p.y, p.z - endless};  // solid below all of it
         }
