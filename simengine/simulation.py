@@ -15,14 +15,15 @@ from simengine.checks import require_container
 from simengine.collision.pipeline import collide
 from simengine.containers import to_numpy
 from simengine.errors import ModelError
+from simengine.fixed import Fixed
 from simengine.runtime import modes
 from simengine.runtime.capture import Graph, capture
 from simengine.solvers.base import checked_dt
 from simengine.solvers.status import Status
-from simengine.state import State
+from simengine.state import Control, State
 
 
-class Simulation:
+class Simulation(Fixed):
     """A model, its solver, and the state that they advance.
 
     Parameters
@@ -37,27 +38,51 @@ class Simulation:
         be set later. The first frame that it gets is the one before the next step.
 
     ``state`` is the same State throughout and holds the last frame after each ``step``; it may be written, or
-    ``sim.reset``, between steps, and ``control`` likewise. ``frame_count``: frames stepped by this object.
+    ``sim.reset``, between steps, and ``control`` likewise. To set one of the two copies what it is given into it, so
+    ``simulation.state = sim.State.load(model, path)`` goes on from there. All else but ``recorder`` is given to the
+    constructor and stays: to set it raises AttributeError. ``frame_count``: frames stepped by this object.
     """
+
+    _free = ("state", "control", "recorder")
 
     def __init__(self, model, solver, dt: float, substeps: int = 1, *, contacts=None, recorder=None):
         if getattr(solver, "model", None) is not model:
             raise ModelError(
                 "belongs to another model or is none; make it for this model", element="Simulation, solver"
             )
-        self.model, self.solver, self.contacts, self.recorder = model, solver, contacts, recorder
         if contacts is not None:
             require_container("Simulation", "contacts", contacts, "contacts", model)
-        self.dt = checked_dt(solver.name, dt)
-        self.substeps = _whole(substeps, "substeps", 1)
-        self.frame_count = 0
-        self.state, self.control = model.state(), model.control()
-        self._other = model.state()
-        self._steps_of_graph = (
-            self.substeps if model.device.is_cuda else 1
-        )  # on the CPU a launch lasts as long as it runs
+        dt, substeps = checked_dt(solver.name, dt), _whole(substeps, "substeps", 1)
+        self._set(model=model, solver=solver, dt=dt, substeps=substeps, contacts=contacts, recorder=recorder)
+        self._frame_count = 0
+        self._state, self._control, self._other = model.state(), model.control(), model.state()
+        self._pair = [self._state, self._other]  # the first holds the last step
+        self._steps_of_graph = substeps if model.device.is_cuda else 1  # on the CPU a launch lasts as long as it runs
         self._graphs: list[Graph] = []
         self._kernel_changes: int | None = None  # that the graphs were captured at
+
+    @property
+    def state(self) -> State:
+        """The last frame. To set it copies a State, of this model or of one with the same structure."""
+        return self._state
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self._pair[0].assign(state)  # a recorder may set it amid a call of step
+
+    @property
+    def control(self) -> Control:
+        """What drives the steps to come. To set it copies a Control, as with ``state``."""
+        return self._control
+
+    @control.setter
+    def control(self, control: Control) -> None:
+        self._control.assign(control)
+
+    @property
+    def frame_count(self) -> int:
+        """Frames stepped by this object."""
+        return self._frame_count
 
     @property
     def time(self) -> np.ndarray:
@@ -74,20 +99,21 @@ class Simulation:
         """
         frames = _whole(frames, "frames", 0)
         modes.refuse_while_capturing("Simulation.step was called")
-        pair = [self.state, self._other]
+        pair = self._pair
         try:
             with _interrupts_between() as interrupt:
                 for _ in range(frames):
                     self._step_frame(pair, interrupt)
                     interrupt()
         finally:
-            if pair[0] is not self.state:
-                self.state.assign(pair[0])
+            if pair[0] is not self._state:
+                pair.reverse()
+                self._state.assign(pair[1])
 
     def _step_frame(self, pair: list[State], interrupt: Callable[[], None]) -> None:
         """One frame from ``pair[0]``; afterwards ``pair[0]`` is the state that holds the result."""
         if self.recorder is not None and not self.recorder.frame_count:
-            self.recorder.write(pair[0], self.frame_count * self.dt)
+            self.recorder.write(pair[0], self._frame_count * self.dt)
         if not modes.debug:
             self._make_graphs()
         for step in range(0, self.substeps, 1 if modes.debug else self._steps_of_graph):
@@ -97,18 +123,18 @@ class Simulation:
                 self._launch_step(pair)
             else:
                 self._replay(pair)
-        self.frame_count += 1
+        object.__setattr__(self, "_frame_count", self._frame_count + 1)  # the rule's time shows in a small frame
         if self.recorder is not None:
-            self.recorder.write(pair[0], self.frame_count * self.dt)
+            self.recorder.write(pair[0], self._frame_count * self.dt)
 
     def _launch_step(self, pair: list[State]) -> None:
         if self.contacts is not None:
             collide(self.model, pair[0], self.contacts, self.dt / self.substeps)
-        self.solver.step(*pair, self.control, self.contacts, self.dt / self.substeps)
+        self.solver.step(*pair, self._control, self.contacts, self.dt / self.substeps)
         pair.reverse()
 
     def _replay(self, pair: list[State]) -> None:
-        self._graphs[pair[0] is not self.state].launch()
+        self._graphs[pair[0] is not self._state].launch()
         if self._steps_of_graph % 2:
             pair.reverse()
 
@@ -122,16 +148,16 @@ class Simulation:
 
     def _prepare_launches(self) -> None:
         """Compile and allocate, which must come before a capture: step forth and back once, and put the state back."""
-        kept, pair = self.state.copy(), [self.state, self._other]
+        kept, pair = self._state.copy(), [self._state, self._other]
         try:
             for _ in range(2):
                 self._launch_step(pair)
         finally:
-            self.state.assign(kept)
+            self._state.assign(kept)
 
     def _capture(self) -> list[Graph]:
         """A graph from ``state`` on; where it is of an odd number of steps, one from the other state too."""
-        pair, graphs = [self.state, self._other], []
+        pair, graphs = [self._state, self._other], []
         for _ in range(1 + self._steps_of_graph % 2):
             with capture(self.model.device) as graph:
                 for _ in range(self._steps_of_graph):
@@ -141,15 +167,15 @@ class Simulation:
 
     def check(self, on_problem: str = "raise") -> Status:
         """What went wrong in which world, as ``solver.check``: raises DivergenceError or CapacityError, or warns."""
-        return self.solver.check(self.state, on_problem)
+        return self.solver.check(self._state, on_problem)
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the state to an .npz file, from which ``load`` resumes bit for bit. Control is not in it."""
-        self.state.save(path)
+        self._state.save(path)
 
     def load(self, path: str | os.PathLike) -> None:
         """Go on from a file of ``save``. Raises AssetError for a damaged file, ModelError for one of another model."""
-        self.state.assign(State.load(self.model, path))
+        self.state = State.load(self.model, path)
 
 
 def _whole(value, name: str, lowest: int) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 
 from simengine import schema, storage
 from simengine.containers import Container, dtype_of, to_numpy
-from simengine.errors import ModelError
+from simengine.errors import ModelError, shortened
 from simengine.runtime.devices import Device, get_device
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class ModelContainer(Container):
     def assign(self, other) -> None:
         """Copy all values of ``other``, of the same kind and shapes, from any device.
 
-        Raises ModelError where the two do not have the same arrays.
+        Raises ModelError where the two do not have the same arrays, or their models differ in structure.
         """
         if type(other) is not type(self):
             raise ModelError(f"{self.owner}.assign wants a {type(self).__name__}, got {type(other).__name__}")
@@ -60,6 +60,11 @@ class ModelContainer(Container):
             raise ModelError(f"{self.owner}.assign: only one of the two carries the memory of {differing}")
         if other.counts() != self.counts():
             raise ModelError(f"{self.owner}.assign: sizes differ, {self.counts()} here, {other.counts()} there")
+        if other.model is not self.model:
+            here, there = self.model.structure_hashes(), other.model.structure_hashes()
+            if differing := storage.differing_names(here, there):
+                names = shortened(differing, 8)
+                raise ModelError(f"{self.owner}.assign: the other is of another model; these differ: {names}")
         for name in self._arrays.keys() - self._fixed_rows():
             array, value = self._arrays[name], other._arrays[name]
             self._copy_into(name, array, value if other.device == self.device else to_numpy(value), from_host=True)

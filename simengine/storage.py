@@ -57,8 +57,7 @@ def _check_model(path, header: dict, model: Model) -> None:
     ]
     if differing:
         raise ModelError(f"{path} is a state of another model: {'; '.join(differing)}")
-    here, there = model.structure_hashes(), header["structure"]
-    differing = sorted(name for name in {*here, *there} if here.get(name) != there.get(name))
+    differing = differing_names(model.structure_hashes(), header["structure"])
     if differing:
         raise ModelError(f"{path} is a state of another model; these differ: {shortened(differing, 8)}")
     saved, made = set(map(str, header["solvers"])), set(model.solvers)
@@ -66,6 +65,11 @@ def _check_model(path, header: dict, model: Model) -> None:
         raise ModelError(f"{path} carries the memory of {', '.join(saved - made)}: make that solver before loading")
     if made - saved:
         raise ModelError(f"{path} lacks the memory of {', '.join(made - saved)}, a solver of this model")
+
+
+def differing_names(here: dict, there: dict) -> list[str]:
+    """Names of what differs, or is missing, between two ``structure_hashes`` of models."""
+    return sorted(name for name in {*here, *there} if here.get(name) != there.get(name))
 
 
 def save_model(model: Model, path) -> None:

@@ -163,6 +163,90 @@ def test_control_is_read_at_every_frame():
     assert sim.to_numpy(simulation.state.body_qd)[0, 2] == pytest.approx(before, abs=1e-12)
 
 
+def kept_state(model, frames=43):
+    """A state of a run that is under way, the ball on the ground: warm starts and all."""
+    run = make(model, 1 / 100, 1)
+    run.step(frames)
+    return run.state.copy()
+
+
+@pytest.mark.parametrize("substeps", [1, 2, 3])
+@pytest.mark.parametrize("before", [0, 1, 2, 7])
+def test_a_state_that_is_set_is_gone_on_from(tmp_path, device, before, substeps):
+    model = falling_balls(device=device)
+    kept_state(model).save(tmp_path / "run.npz")
+    simulation, fresh = make(model, 1 / 100, substeps), make(model, 1 / 100, substeps)
+    state = simulation.state
+    simulation.step(before)
+    simulation.state = sim.State.load(model, tmp_path / "run.npz")
+    fresh.load(tmp_path / "run.npz")
+    assert simulation.state is state
+    for frames in (0, 1, 4):
+        simulation.step(frames)
+        fresh.step(frames)
+        assert_same_bits(simulation.state, fresh.state)
+    assert simulation.frame_count == before + 5
+
+
+@pytest.mark.parametrize("substeps", [1, 2, 3])
+@pytest.mark.parametrize("before", [0, 1, 2])
+def test_a_control_that_is_set_drives_the_steps_to_come(device, before, substeps):
+    model = falling_balls(device=device)
+    pushed, state = model.control(), kept_state(model)
+    model.by_world(pushed.body_f)[:, 0, 0] = 3.0
+    simulation, fresh = make(model, 1 / 100, substeps), make(model, 1 / 100, substeps)
+    control = simulation.control
+    simulation.step(before)
+    simulation.state, simulation.control = state, pushed
+    fresh.state.assign(state)
+    fresh.control.assign(pushed)
+    assert simulation.control is control
+    pushed.clear()  # what was set is a copy
+    simulation.step(5)
+    fresh.step(5)
+    assert_same_bits(simulation.state, fresh.state)
+    assert float(simulation.state.body_qd[0, 0]) > float(state.body_qd[0, 0]) + 0.01
+
+
+@pytest.mark.parametrize("substeps", [1, 2])
+def test_a_recorder_may_set_the_state_amid_a_call(substeps):
+    model = falling_balls()
+    start = kept_state(model)
+    simulation, fresh = make(model, 1 / 100, substeps), make(model, 1 / 100, substeps)
+    simulation.recorder = Watcher(at=4, call=lambda: setattr(simulation, "state", start))
+    simulation.step(8)
+    fresh.state = start
+    fresh.step(5)
+    assert_same_bits(simulation.state, fresh.state)
+
+
+def test_a_state_or_control_that_does_not_fit_is_refused():
+    simulation = make(falling_balls())
+    simulation.step(1)
+    before = simulation.state.copy()
+    other = falling_balls(3)
+    sim.solvers.Featherstone(other)
+    for name, given in (("state", other.state()), ("control", other.control())):
+        with pytest.raises(ModelError, match=f"{name}.assign wants a {name.capitalize()}, got NoneType"):
+            setattr(simulation, name, None)
+        with pytest.raises(ModelError, match=f"{name}.assign: sizes differ"):
+            setattr(simulation, name, given)
+    assert_same_bits(simulation.state, before)
+
+
+def test_what_cannot_be_set_leaves_the_run_as_it_is():
+    model = falling_balls()
+    simulation, untouched = make(model), make(model)
+    simulation.step(2)
+    values = {"dt": 0.5, "substeps": 1, "model": None, "solver": None, "contacts": model.contacts(), "frame_count": 0}
+    for name, value in values.items():
+        with pytest.raises(AttributeError, match=f"Simulation.{name} cannot be set; options are given to the constr"):
+            setattr(simulation, name, value)
+    simulation.step(3)
+    untouched.step(5)
+    assert_same_bits(simulation.state, untouched.state)
+
+
 def test_check_names_the_world_that_went_wrong():
     model = falling_balls(3)
     simulation = make(model)

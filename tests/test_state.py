@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
+import simengine as sim
 from simengine import state as state_module
 from simengine.errors import ModelError
 from simengine.state import bytes_per_slot, slab_sizes
@@ -73,6 +74,20 @@ def test_assign_refuses_another_kind_size_or_precision(model):
         state.assign(two_bodies.model(2).state())
     with pytest.raises(ModelError, match="this one is float64, the other float32"):
         state.assign(two_bodies.model(3, precision="float32").state())
+
+
+def test_assign_refuses_a_model_of_the_same_sizes_and_another_structure():
+    def one_joint(kind):
+        builder = sim.ModelBuilder()
+        getattr(builder, f"add_joint_{kind}")(-1, builder.add_body(mass=1.0, inertia=(1, 1, 1)))
+        return builder.finalize(device="cpu")
+
+    state, twin, other = (one_joint(kind).state() for kind in ("revolute", "revolute", "prismatic"))
+    twin.joint_q[:], other.joint_q[:] = 2.0, 3.0
+    state.assign(twin)
+    with pytest.raises(ModelError, match="state.assign: the other is of another model; these differ:.*joint_type"):
+        state.assign(other)
+    assert state.joint_q.tolist() == [2.0]
 
 
 def test_assignment_copies_and_never_rebinds(model):

@@ -201,7 +201,7 @@ class FieldMesh(Mesh):
 
     def __init__(self, vertices, triangles, label: str, field: DistanceField):
         super().__init__(vertices, triangles, label)
-        self.field = field
+        self._set(field=field)
 
     @cached_property
     def digest(self) -> bytes:

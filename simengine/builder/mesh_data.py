@@ -12,6 +12,7 @@ import numpy as np
 from simengine.builder.mechanisms import HeightField
 from simengine.builder.meshes.hull import hull
 from simengine.errors import ModelError
+from simengine.fixed import Fixed
 from simengine.surfaces import is_pinched, is_wound_inwards, welded
 
 WOUND_INWARDS = "its triangles were wound inwards; all are turned round"
@@ -25,7 +26,7 @@ class Made(dict):
 _made: WeakValueDictionary[bytes, Made] = WeakValueDictionary()
 
 
-class Mesh:
+class Mesh(Fixed):
     """Triangles in the frame of the shape that uses them.
 
     ``vertices`` (n, 3) in m, ``triangles`` (m, 3) vertex indices, counter-clockwise seen from outside. Both are copied
@@ -33,10 +34,12 @@ class Mesh:
     ``label``, for wrong shapes, numbers that are not finite, and indices that lead nowhere.
     """
 
+    _free = ("label",)
+
     def __init__(self, vertices, triangles, label: str = "mesh"):
-        self.label = label
-        self.vertices = _table(vertices, np.float64, f"{label}: vertices")
-        self.triangles = _table(triangles, np.int32, f"{label}: triangles")
+        vertices = _table(vertices, np.float64, f"{label}: vertices")
+        triangles = _table(triangles, np.int32, f"{label}: triangles")
+        self._set(label=label, vertices=vertices, triangles=triangles)
         bad = np.flatnonzero(~np.isfinite(self.vertices).all(axis=1))
         if bad.size:
             raise ModelError(f"{label}: vertex {bad[0]} is {self.vertices[bad[0]]}; all coordinates must be finite")

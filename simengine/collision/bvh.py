@@ -7,6 +7,7 @@ import numpy as np
 from simengine.collision import queries
 from simengine.collision.sort import LANES, ExclusiveScan, RadixSort
 from simengine.errors import CapacityError, ModelError
+from simengine.fixed import Fixed
 from simengine.runtime import modes
 from simengine.values import whole
 
@@ -295,12 +296,12 @@ class QueryOrder:
         self._sort()
 
 
-class Bvh:
+class Bvh(Fixed):
     """A bounding volume hierarchy over boxes: ``sim.collision.Bvh(lower, upper)``.
 
     ``lower``, ``upper``: corners of the boxes (n, 3) in m, float64 where one of them is, else float32. ``groups``
     (n,) whole numbers: one tree for each of 0 .. groups.max() (or ``group_count``), all built together; queries name
-    theirs by ``group``. ``device``: that of the arrays.
+    theirs by ``group``. ``device``: that of the arrays. Other boxes come by ``refit`` or ``rebuild``; all else stays.
 
     The answers are those of testing every box, with ties broken by index: they depend neither on the tree nor on its
     history. Raises ModelError, with the index, for boxes that are not finite or upside down; queries refuse what is
@@ -309,12 +310,13 @@ class Bvh:
     """
 
     def __init__(self, lower, upper, groups=None, group_count: int | None = None, device=None):
-        self.device = device = queries.device_for(lower, device)
-        self.dtype = dtype = queries.float_dtype(lower, upper)
+        device = queries.device_for(lower, device)
+        dtype = queries.float_dtype(lower, upper)
         self._lower = queries.vectors("lower", lower, dtype, device).copy()
         self._upper = queries.vectors("upper", upper, dtype, device, len(self._lower)).copy()
-        groups, self.group_count = checked_groups(groups, group_count, len(self._lower), device)
-        self._trees = BoxTrees(self._lower, self._upper, groups, self.group_count, device)
+        groups, group_count = checked_groups(groups, group_count, len(self._lower), device)
+        self._set(device=device, dtype=dtype, group_count=group_count)
+        self._trees = BoxTrees(self._lower, self._upper, groups, group_count, device)
         self._trees.build()
         self.check()
 

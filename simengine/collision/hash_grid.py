@@ -8,6 +8,7 @@ from simengine.collision import queries
 from simengine.collision.bvh import checked_groups
 from simengine.collision.grid_build import GridBuild
 from simengine.errors import ModelError
+from simengine.fixed import Fixed
 from simengine.runtime import modes
 from simengine.values import number
 
@@ -18,12 +19,13 @@ LEAST_LENGTH = 1e-18
 """m, of a cell and of a period: their reciprocals must stay within float32."""
 
 
-class HashGrid:
+class HashGrid(Fixed):
     """Points sorted by cells: ``grid = sim.collision.HashGrid(cell_size); grid.build(points)``.
 
     ``cell_size`` in m, best about the radius of the queries (any radius gives the right answer). Points may lie
     anywhere: the cells begin at the least coordinates, whatever they are. ``period``: lengths in m of a periodic box
     from the origin along x, y, z, 0 or None for an axis that does not repeat; of a point's images the nearest counts.
+    Both stay: for others make another grid.
 
     ``build`` may be called again with other points, and within ``sim.capture`` with as many points as before.
     Answers do not depend on cells or order: lists are in ascending index order. Raises ModelError for a cell size or
@@ -31,11 +33,12 @@ class HashGrid:
     """
 
     def __init__(self, cell_size: float, period=None):
-        self.cell_size = _length(cell_size, "cell_size")
+        cell_size = _length(cell_size, "cell_size")
         period = (0, 0, 0) if period is None else period
         if not hasattr(period, "__len__") or len(period) != 3:
             raise ModelError(f"period must be three lengths (0 or None: the axis does not repeat), got {period!r}")
-        self.period = tuple(0.0 if _is_zero(length) else _length(length, "period") for length in period)
+        period = tuple(0.0 if _is_zero(length) else _length(length, "period") for length in period)
+        self._set(cell_size=cell_size, period=period)
         self._points = None
 
     def __len__(self) -> int:
@@ -70,7 +73,7 @@ class HashGrid:
         if same and groups is None and self._groups is None:
             return
         self._points = None
-        self.device, self.dtype, self.group_count = device, dtype, group_count
+        self._set(device=device, dtype=dtype, group_count=group_count)
         self._groups = None if groups is None else device.asarray(groups, np.int32)
         self._launches = self._reading = ()
         if n:

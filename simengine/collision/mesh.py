@@ -13,6 +13,7 @@ from simengine.collision import queries
 from simengine.collision.bvh import BoxTrees
 from simengine.collision.sort import KeyStarts, RadixSort
 from simengine.errors import ModelError
+from simengine.fixed import Fixed
 from simengine.runtime import modes
 from simengine.surfaces import Edges, edges_of, heights, is_wound_inwards, welded
 
@@ -62,7 +63,7 @@ class ClosestPoints:
     uv: object
 
 
-class Mesh:
+class Mesh(Fixed):
     """A triangle mesh that answers queries: ``sim.collision.Mesh(vertices, faces)``.
 
     ``vertices`` (v, 3) in m; ``faces`` (f, 3) vertex indices, counter-clockwise seen from outside; ``velocities``
@@ -77,13 +78,13 @@ class Mesh:
     """
 
     def __init__(self, vertices, faces, velocities=None, precision: str | None = None, device=None):
-        self.device = device = queries.device_for(vertices, device)
+        device = queries.device_for(vertices, device)
         if precision is not None and (not isinstance(precision, str) or precision not in ("float32", "float64")):
             raise ModelError(f'precision must be "float32" or "float64", got {precision!r}')
         given = queries.vectors("vertices", vertices, queries.float_dtype(vertices), device)
-        self.dtype = np.dtype(precision) if precision else given.dtype
-        self.faces = _faces(faces, len(given), device)
-        self.center, self.scale = _middle_and_scale(given)
+        dtype = np.dtype(precision) if precision else given.dtype
+        center, scale = _middle_and_scale(given)
+        self._set(device=device, dtype=dtype, faces=_faces(faces, len(given), device), center=center, scale=scale)
         self._vertices = self._local(given)
         shape = (len(self.faces), 3)
         self._lower, self._upper = device.empty(shape, self.dtype), device.empty(shape, self.dtype)

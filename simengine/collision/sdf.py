@@ -12,6 +12,7 @@ from simengine.collision.mesh import Mesh
 from simengine.collision.sort import ExclusiveScan
 from simengine.errors import AssetError, CapacityError, ModelError
 from simengine.files import as_path
+from simengine.fixed import Fixed
 from simengine.npz import NpzReader, write_npz
 from simengine.runtime import devices
 from simengine.runtime.arguments import is_array
@@ -38,15 +39,15 @@ KINDS = {"sphere": 0, "plane": 1, "box": 2, "capsule": 3, "cylinder": 4, "cone":
 """As SdfKind of sdf.h."""
 
 
-class Primitive:
+class Primitive(Fixed):
     """The exact distance to a primitive about the origin: made by ``SDF.sphere``, ``SDF.box`` and their like.
 
     Axes, sizes and signs are those of the shapes of a builder: capsule, cylinder, cone and torus along z.
     """
 
     def __init__(self, kind: str, size, lower, upper):
-        self.kind, self.lower, self.upper = kind, np.asarray(lower, float), np.asarray(upper, float)
-        self.size = (*size, 0.0, 0.0, 0.0)[:3]
+        lower, upper = np.asarray(lower, float), np.asarray(upper, float)
+        self._set(kind=kind, size=(*size, 0.0, 0.0, 0.0)[:3], lower=lower, upper=upper)
 
     def __repr__(self) -> str:
         return f"<distance to a {self.kind}>"
@@ -95,20 +96,25 @@ class Primitive:
         raise self._needs_grid("save")
 
 
-class SDF:
+class SDF(Fixed):
     """A signed distance field on a grid: negative inside, interpolated linearly between its nodes.
 
     Made by ``SDF.from_mesh(mesh, voxel=0.01)`` and ``from_function``. The grid is cut into blocks of 8 cells an axis;
     those that the surface passes through hold a value at each node, elsewhere the values at the corners of blocks are
     interpolated. Attributes: ``origin`` (3,) float64, the first node; ``voxel`` in m; ``blocks`` (3 int); ``band`` in
-    m: within it from the surface values are those of nodes (infinite where ``sparse`` is False).
+    m: within it from the surface values are those of nodes (infinite where ``sparse`` is False). They stay as they are.
     """
 
     def __init__(self, origin, voxel: float, blocks, band: float, coarse, slot, block_of, values):
-        self.origin, self.voxel, self.band = np.asarray(origin, np.float64), float(voxel), float(band)
-        self.blocks = tuple(int(count) for count in blocks)
+        self._set(
+            origin=np.asarray(origin, np.float64),
+            voxel=float(voxel),
+            band=float(band),
+            blocks=tuple(int(count) for count in blocks),
+            device=devices.device_of(values),
+            dtype=values.dtype,
+        )
         self._coarse, self._slot, self._block_of, self._values = coarse, slot, block_of, values
-        self.device, self.dtype = devices.device_of(values), values.dtype
 
     def __repr__(self) -> str:
         cells = " x ".join(str(BLOCK * count) for count in self.blocks)

@@ -7,15 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from simengine.errors import LaunchError, callsite
+from simengine.fixed import Fixed
 from simengine.runtime import modes
 from simengine.runtime.devices import Device, get_device
 
 
-class Graph:
+class Graph(Fixed):
     """Recorded launches. ``launch`` runs them in order; ``device`` is where; ``len`` is how many there are."""
 
     def __init__(self, device: Device):
-        self.device = device
+        self._set(device=device)
         self._launches: list = []
         self._replay = None
         self._thread = threading.get_ident()

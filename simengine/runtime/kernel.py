@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from simengine.errors import KernelCompileError, LaunchError, callsite, did_you_mean
+from simengine.fixed import Fixed
 from simengine.runtime import arguments as checks
 from simengine.runtime import build, cache, launch, modes, nvrtc, source
 from simengine.runtime.devices import Device, get_device
@@ -113,7 +114,7 @@ def _with_checked_parameters(text: str, kernels: Iterable[source.Signature]) -> 
     return text
 
 
-class Kernel:
+class Kernel(Fixed):
     """A kernel of one text: ``sim.Kernel("wind.cu", name="wind_force")``.
 
     ``source``: a file in ``kernels_cuda/``, a path of your own, or the text itself. ``name``: of a function
@@ -138,11 +139,9 @@ class Kernel:
         headers: dict | None = None,
         quick: bool = False,
     ):
-        self.source, self.name, self.quick = source, name, quick
-        self.defines = dict(defines or {})
-        self.headers = dict(headers or {})
+        defines, headers = dict(defines or {}), dict(headers or {})
         self._functions: dict = {}
-        self._text, self._label = inlined(source, self.headers)
+        self._text, self._label = inlined(source, headers)
         signatures = _signatures(self._text)
         for wanted in (name, *([adjoint] if adjoint else [])):
             if wanted not in signatures:
@@ -152,8 +151,15 @@ class Kernel:
                     kernel=name,
                     file=self._label,
                 )
-        self.parameters = signatures[name].parameters
-        self.adjoint = Kernel(source, adjoint, None, defines, headers, quick) if adjoint else None
+        self._set(
+            source=source,
+            name=name,
+            quick=quick,
+            defines=defines,
+            headers=headers,
+            parameters=signatures[name].parameters,
+            adjoint=Kernel(source, adjoint, None, defines, headers, quick) if adjoint else None,
+        )
 
     def __repr__(self) -> str:
         return f"<Kernel {self.name} of {self._label}>"

@@ -11,6 +11,7 @@ import numpy as np
 from simengine.checks import require_container, require_model
 from simengine.containers import to_numpy
 from simengine.errors import ModelError
+from simengine.fixed import Fixed
 from simengine.runtime.kernel import Kernel
 from simengine.values import is_whole, number
 
@@ -37,7 +38,7 @@ class ContactReadings:
     pairs: object
 
 
-class ContactSensor:
+class ContactSensor(Fixed):
     """Sums the forces of contacts on bodies, in every world; ``read(contacts)`` after a step that was given contacts.
 
     All arrays are made here: ``read`` allocates nothing, waits for nothing and can be captured. Sums run in the order
@@ -53,7 +54,8 @@ class ContactSensor:
         is no such matrix.
     threshold: N, the normal force above which a contact counts as one; the sums leave none out.
 
-    ``bodies`` (worlds, sensors) and ``others`` (worlds, columns, or None): indices of the bodies, -1 the world.
+    ``bodies`` (worlds, sensors) and ``others`` (worlds, columns, or None): indices of the bodies, -1 the world. All of
+    this stays: for another threshold make another sensor. To set an attribute raises AttributeError.
 
     Raises ModelError for a body that a world does not have, a label that does not match equally many in each world, and
     a body that is named twice.
@@ -61,14 +63,16 @@ class ContactSensor:
 
     def __init__(self, model, body, other=None, *, threshold: float = 0.0):
         require_model("ContactSensor", model)
-        self.model = model
-        self.threshold = number(threshold, "ContactSensor, threshold", lowest=0.0)
-        self.bodies = _bodies(model, body, "body")
-        self.others = None if other is None else _bodies(model, other, "other")
+        self._set(
+            model=model,
+            threshold=number(threshold, "ContactSensor, threshold", lowest=0.0),
+            bodies=_bodies(model, body, "body"),
+            others=None if other is None else _bodies(model, other, "other"),
+        )
         worlds, sensors = self.bodies.shape
         columns = 0 if other is None else self.others.shape[1]
         device, real = model.device, np.dtype(model.precision)
-        self.readings = ContactReadings(
+        readings = ContactReadings(
             force=device.zeros((worlds, sensors, 3), real),
             torque=device.zeros((worlds, sensors, 3), real),
             count=device.zeros((worlds, sensors), np.int32),
@@ -76,6 +80,7 @@ class ContactSensor:
             greatest=device.zeros((worlds, sensors), real),
             pairs=None if other is None else device.zeros((worlds, sensors, columns, 3), real),
         )
+        self._set(readings=readings)
         self._launch = None
         self._arguments = {
             "model": model,
@@ -85,7 +90,7 @@ class ContactSensor:
             "columns": columns,
             "threshold": self.threshold,
         }
-        for name, values in vars(self.readings).items():
+        for name, values in vars(readings).items():
             self._arguments[name] = None if values is None else values.reshape(worlds * sensors, *values.shape[2:])
 
     def read(self, contacts, state=None) -> ContactReadings:

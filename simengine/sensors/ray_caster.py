@@ -13,6 +13,7 @@ from simengine.checks import require_container, require_model
 from simengine.containers import to_numpy
 from simengine.enums import ShapeFlag
 from simengine.errors import ModelError
+from simengine.fixed import Fixed
 from simengine.runtime.kernel import Kernel
 from simengine.sensors.mesh_trees import mesh_trees
 from simengine.sensors.png import write_png
@@ -35,7 +36,7 @@ class RayHits:
     shape: object
 
 
-class RayCaster:
+class RayCaster(Fixed):
     """Rays fixed to a body, one set for each world; ``cast(state)`` finds the first shape that each meets.
 
     The rays see the shapes of their own world and the shared static ones, from either side of a surface. All arrays are
@@ -53,6 +54,7 @@ class RayCaster:
     max_distance: m, beyond which nothing is seen.
     see: "visible", "collides" or "all": which shapes count. see_self: those of the carrying body count too.
 
+    These stay: for others make another sensor. To set an attribute raises AttributeError.
     Raises ModelError for a body that a world does not have, directions without length, or numbers that are not finite.
     """
 
@@ -69,7 +71,6 @@ class RayCaster:
         see_self: bool = False,
     ):
         require_model("RayCaster", model)
-        self.model = model
         directions = _rows(directions, "directions")
         lengths = np.linalg.norm(directions, axis=1, keepdims=True)
         if not (lengths > 0).all():
@@ -80,17 +81,18 @@ class RayCaster:
                 f"RayCaster, origins: there are {len(origins)} of {len(directions)} rays; give one, or all"
             )
         origins = np.broadcast_to(origins, directions.shape)
-        self.count = len(directions)
-        self.max_distance = number(max_distance, "RayCaster, max_distance", positive=True, infinite=True)
+        count = len(directions)
+        max_distance = number(max_distance, "RayCaster, max_distance", positive=True, infinite=True)
         bodies = _bodies(model, body)
-        self.mount = pose(xform, "RayCaster, xform")
+        mount = pose(xform, "RayCaster, xform")
         device, real = model.device, np.dtype(model.precision)
         self._local = device.asarray((directions / lengths).astype(real))
-        self.hits = RayHits(
-            device.zeros((model.world_count, self.count), real),
-            device.zeros((model.world_count, self.count, 3), real),
-            device.zeros((model.world_count, self.count), np.int32),
+        hits = RayHits(
+            device.zeros((model.world_count, count), real),
+            device.zeros((model.world_count, count, 3), real),
+            device.zeros((model.world_count, count), np.int32),
         )
+        self._set(model=model, count=count, max_distance=max_distance, mount=mount, hits=hits)
         self._bodies = bodies
         self._launches = None
         self._arguments = {
@@ -98,14 +100,14 @@ class RayCaster:
             "shape_pose": device.zeros((model.shape_count, 7), real),
             "sensor_body": device.asarray(bodies.astype(np.int32)),
             "shape_counts": device.asarray(_counted(model, see, see_self, bodies)),
-            "mount": device.asarray(np.array(self.mount, real)),
+            "mount": device.asarray(np.array(mount, real)),
             "origin": device.asarray(origins.astype(real)),
             "direction": self._local,
-            "rays": self.count,
-            "reach": self.max_distance,
-            "distance": self.hits.distance,
-            "normal": self.hits.normal,
-            "hit_shape": self.hits.shape,
+            "rays": count,
+            "reach": max_distance,
+            "distance": hits.distance,
+            "normal": hits.normal,
+            "hit_shape": hits.shape,
         } | mesh_trees(model)
 
     def cast(self, state) -> RayHits:
@@ -152,7 +154,7 @@ class Camera(RayCaster):
         fov = number(fov, "Camera, fov", positive=True)
         if fov >= np.pi:
             raise ModelError(f"Camera, fov: is {fov:g} rad; it must be below pi")
-        self.width, self.height = int(width), int(height)
+        self._set(width=int(width), height=int(height))
         half = np.tan(0.5 * fov)
         y = half * (1 - (2 * np.arange(height) + 1) / height)
         x = half * ((2 * np.arange(width) + 1) - width) / height

@@ -10,13 +10,14 @@ import numpy as np
 from simengine.checks import checked_seconds, require_container, require_model
 from simengine.containers import to_numpy
 from simengine.enums import ShapeFlag, ShapeType, StatusBit
-from simengine.errors import ModelError, UnsupportedError, did_you_mean, shortened
+from simengine.errors import ModelError, UnsupportedError, shortened
+from simengine.fixed import Fixed
 from simengine.solvers.coordinates import disagreement
 from simengine.solvers.elements import Element, number_in_words
 from simengine.solvers.status import Status, check_status
 
 
-class Solver:
+class Solver(Fixed):
     """Advances a State by a step. Made before the states of its model, so that they carry its memory.
 
     ``coordinates``: "joint" or "body", those that the solver reads; it writes both. ``supports``: what the solver
@@ -42,19 +43,6 @@ class Solver:
         self._step_name = f"solvers.{self.name}.step"
         self._fitting = [object(), object(), object(), None]  # the states, control and contacts of the last step
         model.add_solver_rows(self.name)
-
-    def _set(self, **fields) -> None:
-        """Set public attributes, past the rule of ``__setattr__``."""
-        self.__dict__.update(fields)
-
-    def __setattr__(self, name: str, value) -> None:
-        if name.startswith("_"):
-            super().__setattr__(name, value)
-            return
-        known = [key for key in (*dir(type(self)), *self.__dict__) if not key.startswith("_")]
-        rule = "options are given to the constructor and stay"
-        problem = "cannot be set" if name in known else f"is unknown{did_you_mean(name, known)}"
-        raise AttributeError(f"solvers.{self.name}.{name} {problem}; {rule}")
 
     def step(self, state_in, state_out, control, contacts, dt: float) -> None:
         """Advance ``state_in`` by ``dt`` seconds into ``state_out``."""

@@ -13,13 +13,14 @@ import numpy as np
 from simengine.containers import to_numpy
 from simengine.enums import ShapeFlag
 from simengine.errors import MissingExtraError, ModelError, shortened
+from simengine.fixed import Fixed
 from simengine.values import number
 
 SUFFIXES = (".usdc", ".usda", ".usd")
 ROOT = "/World"
 
 
-class UsdRecorder:
+class UsdRecorder(Fixed):
     """Records poses of bodies and writes them, on ``close``, as time samples to a USD file.
 
     Parameters
@@ -39,19 +40,19 @@ class UsdRecorder:
 
     def __init__(self, path: str | os.PathLike, model, frames_per_second: float = 60.0, worlds=None):
         _require_usd()
-        self.path = Path(path)
-        if self.path.suffix not in SUFFIXES:
+        path = Path(path)
+        if path.suffix not in SUFFIXES:
             raise ModelError(f"{path} must end in {', '.join(SUFFIXES)}", element="UsdRecorder, path")
-        self.model = model
-        self.frames_per_second = number(frames_per_second, "UsdRecorder, frames_per_second", positive=True)
-        self.worlds = _checked_worlds(worlds, model.world_count)
+        rate = number(frames_per_second, "UsdRecorder, frames_per_second", positive=True)
+        worlds = _checked_worlds(worlds, model.world_count)
+        self._set(path=path, model=model, frames_per_second=rate, worlds=worlds)
         starts = to_numpy(model.world_body_start)
-        self._bodies = np.concatenate([np.arange(starts[w], starts[w + 1]) for w in self.worlds])
+        self._bodies = np.concatenate([np.arange(starts[w], starts[w + 1]) for w in worlds])
         self._on_device = model.device.asarray(self._bodies)
         self._times: list[float] = []
         self._poses: list[np.ndarray] = []
         self._closed = False
-        self._beside = self.path.with_name(f".{self.path.stem}-{os.getpid()}{self.path.suffix}")
+        self._beside = path.with_name(f".{path.stem}-{os.getpid()}{path.suffix}")
         self._try_place()
 
     @property

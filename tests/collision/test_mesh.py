@@ -336,7 +336,7 @@ def test_the_tree_hides_nothing_that_arithmetic_finds(offset, precision):
     t, face, side = np.empty(n, mesh.dtype), np.empty(n, np.int32), np.empty(n, np.int32)
     kernel = sim.Kernel(EVERY_TRIANGLE, "cast_at_all")
     kernel.launch(n, [len(faces), corners, origin, direction, t, face, side])
-    mesh.center = np.zeros(3)  # origins are local already
+    mesh.center[:] = 0  # origins are local already
     hit = mesh.ray_cast(origin, direction)
     assert np.array_equal(hit.face, face) and np.array_equal(hit.t, t)
     square, near = np.empty(n, mesh.dtype), np.empty(n, np.int32)
@@ -520,7 +520,7 @@ def test_a_moved_mesh_is_met_where_it_is(action, captured, precision, device):
     vertices[:], velocities[:] = device.asarray(moved), device.asarray(speed)
     graph.launch() if captured else getattr(found, action)(vertices, velocities)
     fresh = Mesh(device.asarray(moved), mesh.faces)
-    fresh.center = found.center
+    fresh.center[:] = found.center
     fresh.refit(device.asarray(moved))
     points = device.asarray(np.random.default_rng(16).uniform(-2, 2, (300, 3)), precision)
     hit, expected = found.closest_point(points), fresh.closest_point(points)
