@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from simengine.errors import ModelError
+from simengine.errors import ModelError, with_article
 from simengine.values import plain_float, written
 
 
@@ -26,7 +26,7 @@ def require_container(what: str, parameter: str, value, owner: str, model) -> No
     require_model(what, model)
     if getattr(value, "owner", None) != owner:
         maker = f"give a {owner.capitalize()} made by model.{owner}()"
-        raise ModelError(f"{what}: got a {type(value).__name__} as the {parameter}; {maker}")
+        raise ModelError(f"{what}: got {with_article(type(value).__name__)} as the {parameter}; {maker}")
     belong, be, it = ("belong", "are", "them") if owner == "contacts" else ("belongs", "is", "it")
     if value.model is not model:
         raise ModelError(f"{what}: the {parameter} {belong} to another model; make {it} with model.{owner}()")
@@ -54,7 +54,7 @@ def checked_array(what: str, array, shape: tuple[int, ...], dtype, device):
     dtype = np.dtype(dtype)
     on_gpu = hasattr(array, "__cuda_array_interface__")
     if not (on_gpu or isinstance(array, np.ndarray)):
-        raise ModelError(f"{what} must be an array of {dtype} on {device}, got a {type(array).__name__}")
+        raise ModelError(f"{what} must be an array of {dtype} on {device}, got {with_article(type(array).__name__)}")
     if on_gpu and device.is_cuda:
         array = device.array_module.asarray(array)
     if on_gpu != device.is_cuda or (on_gpu and array.device.id != device.index):

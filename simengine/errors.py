@@ -7,6 +7,8 @@ import os
 import sys
 from pathlib import Path
 
+SPOKEN_WITH_A_VOWEL = ("sdf", "hfield", "ndarray")
+
 PACKAGE = str(Path(__file__).resolve().parent)
 
 
@@ -164,6 +166,11 @@ def shortened(names, limit=5) -> str:
     names = [str(name) for name in names]
     more = len(names) - limit
     return ", ".join(names[:limit]) + (f" and {more} more" if more > 0 else "")
+
+
+def with_article(name: str) -> str:
+    """A name behind "a" or "an", as it is spoken: an ellipsoid, an int, an SDF."""
+    return f"{'an' if name[:1].lower() in 'aeio' or name.lower() in SPOKEN_WITH_A_VOWEL else 'a'} {name}"
 
 
 def did_you_mean(name, known) -> str:

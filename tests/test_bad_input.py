@@ -91,7 +91,7 @@ def test_a_state_made_before_its_solver_is_refused(scene, role):
 def test_arrays_and_other_things_in_place_of_a_container_are_refused_by_name(scene, role):
     maker = "state" if "state" in role else role
     for wrong in (np.zeros(7, np.float32), [], "state", scene.model):
-        message = rf"step: got a {type(wrong).__name__} as the {role}; give a .* made by model\.{maker}\(\)"
+        message = rf"step: got an? {type(wrong).__name__} as the {role}; give a .* made by model\.{maker}\(\)"
         with pytest.raises(ModelError, match=message):
             scene.step(**{role: wrong})
     if role != "contacts":
@@ -206,7 +206,7 @@ def test_a_simulation_refuses_a_solver_of_another_model(scene):
 
 
 def test_check_refuses_what_is_no_state_and_unknown_ways(scene):
-    with pytest.raises(ModelError, match=r"check: got a ndarray as the state; give a State made by model\.state\(\)"):
+    with pytest.raises(ModelError, match=r"check: got an ndarray as the state; give a State made by model\.state\(\)"):
         scene.solver.check(scene.state.joint_q)
     with pytest.raises(ModelError, match='on_problem is \'shout\'; it is "raise", "warn" or "ignore"'):
         scene.solver.check(scene.state, "shout")

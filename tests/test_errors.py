@@ -36,6 +36,12 @@ def test_messages(error, text):
     assert isinstance(error, errors.SimError)
 
 
+def test_names_have_the_article_that_is_spoken():
+    names = "box", "ellipsoid", "equality", "int", "SDF", "convex_hull", "universal"
+    spoken = "a box", "an ellipsoid", "an equality", "an int", "an SDF", "a convex_hull", "a universal"
+    assert tuple(map(errors.with_article, names)) == spoken
+
+
 def test_a_missing_extra_is_an_import_error_too():
     with pytest.raises(ImportError):
         raise errors.MissingExtraError("pxr", "usd", "recording")

@@ -18,7 +18,7 @@ from simengine.builder.shape_methods import ShapeMethods
 from simengine.builder.template import compile_template
 from simengine.builder.validate import check_body
 from simengine.builder.values import AXES, inertia_matrix, pose
-from simengine.errors import CapacityError, ModelError, UnsupportedError, did_you_mean
+from simengine.errors import CapacityError, ModelError, UnsupportedError, did_you_mean, with_article
 from simengine.values import flag, number, numbers
 
 EARTH = 9.81
@@ -250,7 +250,7 @@ class ModelBuilder(JointMethods, ShapeMethods, MechanismMethods):
 
     def _require_mergeable(self, other: ModelBuilder, caller: str) -> None:
         if not isinstance(other, ModelBuilder):
-            raise ModelError(f"{caller}: got a {type(other).__name__}; it takes a ModelBuilder")
+            raise ModelError(f"{caller}: got {with_article(type(other).__name__)}; it takes a ModelBuilder")
         if other._runs:
             raise ModelError(f"{caller}: the other builder has {other.world_count} worlds itself; add their templates")
         if other.up_axis != self.up_axis:
@@ -393,8 +393,8 @@ class ModelBuilder(JointMethods, ShapeMethods, MechanismMethods):
     def _require_one_world(self, kind: str) -> None:
         if self._runs:
             raise ModelError(
-                f"a {kind} must be in a world, and this builder holds {self.world_count} of them; add it to "
-                "the template, or as a world by add_builder"
+                f"{with_article(kind)} must be in a world, and this builder holds {self.world_count} of them; add it "
+                "to the template, or as a world by add_builder"
             )
 
     def _require_body(self, body: int, what: str, world: bool = True) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from simengine.builder.frames import Pose, rotation_matrix
 from simengine.builder.mesh_data import Mesh, convex_hull
 from simengine.enums import ShapeType
-from simengine.errors import ModelError
+from simengine.errors import ModelError, with_article
 
 MESH_TYPES = (ShapeType.MESH, ShapeType.CONVEX_HULL, ShapeType.HEIGHTFIELD, ShapeType.SDF)
 """Shapes that hold a mesh: of a convex hull the points that it is the hull of, of a height field and of a distance
@@ -161,7 +161,7 @@ def shell(shape_type: ShapeType, size, mesh: Mesh | None = None) -> MassProperti
         )
         disc = MassProperties(base, np.array([0, 0, -h]), base * np.diag([r * r / 4, r * r / 4, r * r / 2]))
         return combine([slope, disc])
-    raise ModelError(f"a {shape_type.name.lower()} has no mass; give density=0")
+    raise ModelError(f"{with_article(shape_type.name.lower())} has no mass; give density=0")
 
 
 def inertia_problem(mass: float, inertia: np.ndarray) -> str:

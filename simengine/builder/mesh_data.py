@@ -11,7 +11,7 @@ import numpy as np
 
 from simengine.builder.mechanisms import HeightField
 from simengine.builder.meshes.hull import hull
-from simengine.errors import ModelError
+from simengine.errors import ModelError, with_article
 from simengine.fixed import Fixed
 from simengine.surfaces import is_pinched, is_wound_inwards, welded
 
@@ -193,7 +193,7 @@ def as_mesh(given, label: str, others: str = "a Mesh") -> Mesh:
         return given
     if isinstance(given, list | tuple) and len(given) == 2:
         return Mesh(*given, label)
-    raise ModelError(f"is a {type(given).__name__}; give {others} or (vertices, triangles)", element=label)
+    raise ModelError(f"is {with_article(type(given).__name__)}; give {others} or (vertices, triangles)", element=label)
 
 
 def _table(values, dtype, what: str) -> np.ndarray:

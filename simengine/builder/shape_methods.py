@@ -15,9 +15,9 @@ from simengine.builder.material import Material
 from simengine.builder.mechanisms import HeightField
 from simengine.builder.mesh_data import Mesh, as_mesh, convex_hull, surface_mesh
 from simengine.builder.validate import MASSLESS, check_shape
-from simengine.builder.values import AXES, pose
+from simengine.builder.values import AXES, pose, rgba
 from simengine.enums import ShapeType
-from simengine.errors import ModelError, did_you_mean
+from simengine.errors import ModelError, did_you_mean, with_article
 from simengine.values import each, flag, mask, number, numbers, whole
 
 
@@ -127,7 +127,7 @@ class ShapeMethods:
         known = self._add_known_shape.__kwdefaults__
         for name in options:
             if name not in known:
-                what = f"a {kind.name.lower()} has no {name!r}{did_you_mean(name, (*own, *known))}"
+                what = f"{with_article(kind.name.lower())} has no {name!r}{did_you_mean(name, (*own, *known))}"
                 raise ModelError(f"{what}; shapes take {', '.join(known)}", element="shape")
 
     def _add_known_shape(
@@ -158,7 +158,6 @@ class ShapeMethods:
         what = f"shape {label!r}"
         self._require_shape_options(what, body, density, mass, material)
         default = 0.0 if kind in MASSLESS else self.default_density
-        color = numbers(color, 3 if np.shape(color) == (3,) else 4, f"{what}, color")
         shape = Shape(
             label,
             auto,
@@ -180,7 +179,7 @@ class ShapeMethods:
             contype=mask(contype, f"{what}, contype"),
             conaffinity=mask(conaffinity, f"{what}, conaffinity"),
             mix=number(mix, f"{what}, mix", lowest=0.0),
-            color=(*color, 1.0) if len(color) == 3 else color,
+            color=rgba(color, f"{what}, color"),
         )
         check_shape(shape)
         if kind in MESH_TYPES and body != WORLD and self._elements.bodies[body].inertia is None:

@@ -19,9 +19,9 @@ from simengine.builder.mechanisms import KEPT, ContactPair
 from simengine.builder.mesh_data import told_outward
 from simengine.builder.pairs import RigidGroups, filter_indices
 from simengine.builder.topology import FLOATING
-from simengine.builder.values import inertia_matrix, pose
+from simengine.builder.values import inertia_matrix, pose, rgba
 from simengine.enums import DofKind, EqualityType, JointType, ShapeType
-from simengine.errors import ModelError, shortened
+from simengine.errors import ModelError, shortened, with_article
 from simengine.values import number, numbers
 
 SIZES = {
@@ -133,10 +133,10 @@ def check_shape(shape: Shape) -> None:
         number(shape.thickness, f"{what}, thickness", positive=True)
     number(shape.margin, f"{what}, margin", lowest=0.0)
     number(shape.gap, f"{what}, gap", lowest=0.0)
-    shape.color = numbers(shape.color, 4, f"{what}, color")
+    shape.color = rgba(shape.color, f"{what}, color")
     if shape.type in MASSLESS and (shape.mass or shape.density):
-        kind = shape.type.name.lower()
-        raise ModelError(f"a {kind} has no mass; give the mass to the body", element=what)
+        kind = with_article(shape.type.name.lower())
+        raise ModelError(f"{kind} has no mass; give the mass to the body", element=what)
 
 
 def check_equality(equality: Equality, elements: Elements) -> None:

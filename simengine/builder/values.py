@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sized
 
 from simengine.builder.frames import IDENTITY, Pose, Vector
 from simengine.errors import ModelError
-from simengine.values import numbers
+from simengine.values import numbers, written
 
 AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 
@@ -17,6 +18,14 @@ def pose(value, what: str) -> Pose:
         return IDENTITY
     result = numbers(value, 7, what)
     return (*result[:3], *unit(result[3:], f"{what}, quaternion"))
+
+
+def rgba(value, what: str) -> tuple[float, float, float, float]:
+    """Red, green, blue and opacity (1 where it is left out); ModelError unless there are 3 or 4 finite numbers."""
+    count = len(value) if isinstance(value, Sized) else 0
+    if count not in (3, 4) or isinstance(value, str):
+        raise ModelError(f"is {written(value)}; it must be 3 or 4 numbers: red, green, blue, opacity", element=what)
+    return (*numbers(value, count, what), 1.0)[:4]
 
 
 def unit(value: tuple[float, ...], what: str) -> tuple[float, ...]:

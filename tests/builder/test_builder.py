@@ -320,13 +320,25 @@ def test_unknown_keywords_are_refused():
         builder.add_shape_sphere(0, 0.1, densiti=1)
     with pytest.raises(sim.ModelError, match=r"shape: a plane has no 'friction'; shapes take .*material, .*label"):
         builder.add_ground_plane(friction=1)
+    with pytest.raises(sim.ModelError, match="shape: an ellipsoid has no 'friction'"):
+        builder.add_shape_ellipsoid(0, 0.1, 0.2, 0.3, friction=1)
+
+
+def test_a_colour_is_three_numbers_or_four():
+    builder = chain(1)
+    three, four = (builder.add_shape_sphere(0, 0.1, color=color) for color in (np.array([1, 0.5, 0]), (1, 0.5, 0, 0.2)))
+    builder.shapes[four].color = (0, 0.5, 1)
+    colors = builder.finalize(device="cpu").shape_color
+    np.testing.assert_allclose(colors[[three, four]], [[1, 0.5, 0, 1], [0, 0.5, 1, 1]])
 
 
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ({"color": 5}, "color: is 5; it must be 4 numbers"),
-        ({"color": (1, 0)}, "color: has 2 numbers; it must have 4"),
+        ({"color": 5}, "color: is 5; it must be 3 or 4 numbers: red, green, blue, opacity"),
+        ({"color": "red"}, "color: is 'red'; it must be 3 or 4 numbers"),
+        ({"color": (1, 0)}, r"color: is \(1, 0\); it must be 3 or 4 numbers"),
+        ({"color": (1, 0, "b")}, r"color: is \(1, 0, 'b'\); it must be 3 numbers"),
         ({"collision_group": "a"}, "collision_group: is 'a'; it must be a whole number of 32 bits"),
         ({"collision_group": 2**31}, "collision_group: is 2147483648; it must be a whole number"),
     ],

@@ -156,7 +156,7 @@ def test_what_is_no_solid_is_refused(sdf, voxel, message):
 def test_a_misspelt_option_is_named_with_what_may_be_meant():
     builder = sim.ModelBuilder()
     for wrong, meant in (("voxl", "voxel"), ("densitty", "density")):
-        with pytest.raises(ModelError, match=rf"a sdf has no '{wrong}'; did you mean '{meant}'\?; shapes take xform"):
+        with pytest.raises(ModelError, match=rf"an sdf has no '{wrong}'; did you mean '{meant}'\?; shapes take xform"):
             builder.add_shape_sdf(-1, SDF.sphere(0.1), **{wrong: 0.01})
     with pytest.raises(ModelError, match=r"a mesh has no 'scal'; did you mean 'scale'\?"):
         builder.add_shape_mesh(-1, None, scal=2)

@@ -86,7 +86,7 @@ def test_hull_without_scipy_names_the_extra(monkeypatch):
 
 @pytest.mark.parametrize("given", [np.zeros((3, 3)), "robot.obj", [np.zeros((3, 3))], None], ids=repr)
 def test_what_is_no_mesh_is_refused_with_what_to_give(given):
-    with pytest.raises(ModelError, match=r"pebble.* is a \w+; give a Mesh or \(vertices, triangles\)"):
+    with pytest.raises(ModelError, match=r"pebble.* is an? \w+; give a Mesh or \(vertices, triangles\)"):
         sim.ModelBuilder().add_shape_mesh(-1, given, label="pebble")
 
 

@@ -25,7 +25,7 @@ from simengine.builder.template import compile_template, floating_joints
 from simengine.builder.topology import FLOATING, link_order
 from simengine.builder.values import AXES
 from simengine.enums import DofKind
-from simengine.errors import ModelError
+from simengine.errors import ModelError, with_article
 
 BALL = (DofKind.BALL_X, DofKind.BALL_Y, DofKind.BALL_Z)
 
@@ -120,7 +120,7 @@ def make_scene(builder, world: int, notes: ExportNotes, up_axes: tuple[str, ...]
     Raises ModelError for a world that there is not and for what ``finalize`` would refuse.
     """
     if not isinstance(builder, ModelBuilder):
-        reason = f"is a {type(builder).__name__}; it must be a ModelBuilder, of which models are made"
+        reason = f"is {with_article(type(builder).__name__)}; it must be a ModelBuilder, of which models are made"
         raise ModelError(reason, element="export, builder")
     elements, gravity = _world_elements(builder, world, notes)
     if builder.up_axis not in up_axes:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from simengine.builder.importers.xml_reader import XmlLimits
 from simengine.builder.meshes.files import MeshLimits
 from simengine.builder.values import pose
-from simengine.errors import ModelError, did_you_mean
+from simengine.errors import ModelError, did_you_mean, with_article
 from simengine.values import flag, number
 
 
@@ -23,7 +23,7 @@ class ChildLimits:
 def check_kind(name: str, value, kind: type) -> None:
     """Raise ModelError for an option, by its name, that is neither None nor of its class."""
     if not isinstance(value, kind | None):
-        raise ModelError(f"is {value!r}; it must be a {kind.__name__}", element=f"import, {name}")
+        raise ModelError(f"is {value!r}; it must be {with_article(kind.__name__)}", element=f"import, {name}")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from simengine.builder.importers.mjcf.values import Values, quat_from_z
 from simengine.builder.importers.report import Notes
 from simengine.builder.importers.xml_reader import Element
 from simengine.builder.material import CONTACT_DIMENSIONS
+from simengine.errors import with_article
 
 GEOM_TYPES = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
 JOINT_TYPES = ("free", "ball", "slide", "hinge")
@@ -78,7 +79,7 @@ def _contact(values: Values) -> Contact:
 def _from_to(values: Values, kind: str, size) -> tuple[Pose, tuple[float, ...]]:
     """Frame and size of a shape between two points; size[0] is its radius, or half its width."""
     if kind not in ELONGATED:
-        raise values.element.error(f"a {kind} has no fromto: it is for {', '.join(ELONGATED)}")
+        raise values.element.error(f"{with_article(kind)} has no fromto: it is for {', '.join(ELONGATED)}")
     if values.has("mesh"):
         raise values.element.error("has mesh and fromto: give one of them")
     if any(values.numbers("pos", 3, (0.0, 0.0, 0.0))):

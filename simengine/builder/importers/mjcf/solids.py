@@ -19,7 +19,7 @@ from simengine.builder.mesh_data import WOUND_INWARDS, Mesh, convex_hull
 from simengine.builder.meshes.files import size_problem
 from simengine.builder.meshes.mass import mesh_inertia
 from simengine.enums import ShapeType
-from simengine.errors import ModelError
+from simengine.errors import ModelError, with_article
 
 SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
 """How many of its sizes a shape uses."""
@@ -156,7 +156,8 @@ class SolidMaker:
     def _fitted(self, geom: Geom, weighed: bool) -> Solid:
         """A shape in the place of a mesh: of the same inertia, or about its bounds (fitaabb)."""
         if geom.kind not in SIZES:
-            raise geom.element.error(f"a {geom.kind} cannot be fitted to a mesh: it is one of {', '.join(SIZES)}")
+            what = f"{with_article(geom.kind)} cannot be fitted to a mesh"
+            raise geom.element.error(f"{what}: it is one of {', '.join(SIZES)}")
         fit = self.solid(geom.mesh.name)
         size, center = _fit(geom, fit)
         size = tuple(part * geom.fit_scale for part in size)
@@ -211,7 +212,7 @@ def _check_size(geom: Geom, kind: str, size: tuple[float, ...]) -> None:
     for part in size[: SIZES[kind]]:
         if part <= 0.0:
             written = " ".join(f"{number:g}" for number in size[: SIZES[kind]])
-            raise geom.element.error(f"a {kind} takes {SIZES[kind]} positive sizes, not {written}")
+            raise geom.element.error(f"{with_article(kind)} takes {SIZES[kind]} positive sizes, not {written}")
 
 
 def _fit(geom: Geom, fit: MeshSolid) -> tuple[tuple[float, ...], tuple[float, ...]]:
