@@ -3,6 +3,8 @@
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -105,6 +107,16 @@ def test_the_script_of_the_contact_sensor(capsys):
     np.testing.assert_allclose(readings.pairs[0, :, :, 2], [[0, -cup, weight + cup], [cup, 0, 0]], rtol=1e-4, atol=1e-9)
     np.testing.assert_allclose(readings.torque[0], np.zeros((2, 3)), atol=1e-3)
     assert readings.count.tolist() == [[8, 4]]
+
+
+def test_names_of_the_package_are_there_after_its_import_alone():
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    names = set(re.findall(r"(?<!-m )\bsim(?:engine)?((?:\.[A-Za-z_]\w*)+)", text))
+    assert len(names) > 20
+    look = "for name in sys.argv[1:]: functools.reduce(getattr, name.split('.')[1:], simengine)"
+    command = [sys.executable, "-c", f"import functools, sys, simengine\n{look}", *sorted(names)]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)

@@ -38,7 +38,8 @@ class JointMethods:
         """Add a ball joint: coordinates a quaternion, rates the child's angular velocity in the parent's joint frame.
 
         Limits (rad): ``swing`` (about y, about z), ``twist`` (lower, upper, about x), ``angle_limit`` (of the whole
-        rotation, as MJCF's range). Other keywords: see ModelBuilder; three values, along x, y, z.
+        rotation, as MJCF's range). Other keywords: see ModelBuilder; three values, along x, y, z of the joint frame on
+        the parent. Each axis has a ``friction`` of its own: about a diagonal of two it is sqrt(2) times as much.
         """
         limits = ball_limits(options.get("label") or "ball", swing, twist, angle_limit)
         return self._add_joint(JointType.BALL, parent, child, XYZ, BALL_KINDS, options, limits)

@@ -72,9 +72,10 @@ class Mesh(Fixed):
     points as float64 and a float32 mesh keeps its digits. Answers have the precision of the points given. (A mesh below
     0.2 mm or above 1,000 km is kept times a power of two, ``scale``.)
 
-    Faces are kept as they are given, and numbered so. Triangles without area are met by no ray, but have closest
-    points. Ties are broken by the face's index: no answer
-    depends on the tree. Raises ModelError for wrong shapes, numbers that are not finite, indices that lead nowhere.
+    Faces are kept as they are given, and numbered so; they stay, and vertices move by ``refit`` and ``rebuild`` alone.
+    Triangles without area are met by no ray, but have closest points. Of faces that are met at the same t, or are
+    equally near, to the last bit, the first is told; of those that share an edge or a vertex see ``closest_point``.
+    Raises ModelError for wrong shapes, numbers that are not finite, indices that lead nowhere.
     """
 
     def __init__(self, vertices, faces, velocities=None, precision: str | None = None, device=None):
@@ -194,8 +195,10 @@ class Mesh(Fixed):
         ``sign``: "normal" by angle-weighted normals (Baerentzen and Aanaes, 2005), right for closed surfaces that do
         not cross or touch themselves and whose triangles all have area; "winding" by the winding number, for any mesh;
         "none". By default "normal" where the mesh is closed, two triangles meet at each edge, and all have area, else
-        "winding". A closed mesh that is wound inwards is negative inside too; a warning tells of it, once. Of points
-        equally close it is that on the first face.
+        "winding". A closed mesh that is wound inwards is negative inside too; a warning tells of it, once.
+
+        Of faces that share the closest point, a vertex or one on an edge, any may be told, with its normal and uv: they
+        are equally near but for round-off. Only of those that are so to the last bit it is the first.
         """
         if sign is None:
             sign = "normal" if self._has_sides else "winding"

@@ -245,6 +245,23 @@ def test_ties_go_to_the_first_face():
     assert (hit.face < 40).all() and (hit.face >= 0).any()
 
 
+def test_faces_that_share_the_closest_point_may_be_told_one_for_another(precision):
+    """A mesh kept about another place rounds otherwise: another face of the same vertex, at the same distance."""
+    mesh = trimesh.creation.icosphere(subdivisions=3)
+    found = Mesh(mesh.vertices, mesh.faces, precision=precision)
+    moved = Mesh(mesh.vertices + [0.3, 0.2, 0.1], mesh.faces, precision=precision)
+    moved.refit(mesh.vertices)
+    vertex = np.random.default_rng(21).integers(0, len(mesh.vertices), 3000)
+    points = mesh.vertices[vertex] * np.linspace(1.01, 1.5, 3000)[:, None]
+    one, other = found.closest_point(points), moved.closest_point(points)
+    for hit in (one, other):
+        assert (mesh.faces[hit.face] == vertex[:, None]).any(axis=1).all()
+    assert (one.face != other.face).any()
+    tolerance = 1e-6 if precision == "float32" else 1e-14
+    assert np.allclose(one.distance, other.distance, rtol=0, atol=tolerance)
+    assert np.allclose(one.point, other.point, rtol=0, atol=tolerance)
+
+
 # rays
 
 

@@ -140,6 +140,59 @@ def test_limit_stops_the_joint_at_its_position(lower, upper, effort):
     assert solver.joint_constraint_force[0] == pytest.approx(-effort, rel=1e-6)
 
 
+@pytest.mark.parametrize("turn", [0.0, np.pi / 4])
+@pytest.mark.parametrize(
+    "axis, torque", [((1, 0, 0), 0.2), ((1, 1, 0), 0.2 * np.sqrt(2)), ((1, 1, 1), 0.2 * np.sqrt(3))]
+)
+def test_dry_friction_of_a_ball_acts_on_each_axis_of_the_parent(axis, torque, turn):
+    """However the child is turned: in 0.1 s a torque takes as much of the speed of 0.1 kg m2, in rad/s."""
+    builder = sim.ModelBuilder(gravity=0.0)
+    body = builder.add_body(mass=1.0, inertia=(0.1, 0.1, 0.1))
+    builder.add_joint_ball(-1, body, friction=0.2, friction_reference=(2e-3, 1.0))
+    model = builder.finalize(device="cpu", precision="float64")
+    solver, state = sim.solvers.Featherstone(model), model.state()
+    state.joint_q[:] = Rotation.from_rotvec([0, 0, turn]).as_quat()
+    state.joint_qd[:] = 5 * np.array(axis) / np.linalg.norm(axis)
+    state = run(solver, state, model.control(), 1e-3, 100)
+    assert 5 - np.linalg.norm(state.joint_qd) == pytest.approx(torque, rel=1e-6)
+
+
+def rolling(turns: float, wrapped: bool, **drive):
+    """A wheel under a block, driven on a plane for 0.4 s; its angle begins ``turns`` turns on and is wrapped midway."""
+    builder = sim.ModelBuilder()
+    block = builder.add_body(mass=5.0, inertia=(1, 1, 1))
+    builder.add_joint_d6(-1, block, linear_axes=["X", "Z"], q=(0.0, 0.1))
+    wheel = builder.add_body()
+    lying = sim.quat_from_axis_angle((1, 0, 0), np.pi / 2)
+    builder.add_shape_capsule(wheel, 0.1, 0.05, xform=sim.transform(q=lying))
+    hinge = builder.add_joint_revolute(block, wheel, axis="Y", damping=0.01, friction=0.02, **drive)
+    builder.add_ground_plane()
+    model = builder.finalize(device="cpu", precision="float64")
+    solver, state, control = sim.solvers.Featherstone(model), model.state(), model.control()
+    angle, dof, away = model.joint_q_start[hinge], model.joint_qd_start[hinge], 2 * np.pi * turns
+
+    def add(amount):
+        state.joint_q[angle] += amount
+        control.joint_target_pos[dof] += amount
+
+    add(away)
+    state = run(solver, state, control, 2e-3, 100)
+    if wrapped:
+        add(-away)
+    state = run(solver, state, control, 2e-3, 100)
+    if not wrapped:
+        add(-away)
+    return state
+
+
+@pytest.mark.parametrize("drive", [dict(target_vel=20.0, target_kd=2.0), dict(target_pos=3.0, target_ke=9.0)], ids=str)
+def test_turns_taken_off_a_continuous_joint_change_nothing_else(drive):
+    kept, wrapped = (rolling(14, is_wrapped, **drive) for is_wrapped in (False, True))
+    for name in ("joint_q", "joint_qd", "body_q", "body_qd"):
+        np.testing.assert_allclose(getattr(wrapped, name), getattr(kept, name), atol=1e-10, err_msg=name)
+    assert kept.joint_q[0] > 0.02  # it has rolled
+
+
 def ball_model(**limits):
     builder = sim.ModelBuilder(gravity=0.0)
     body = builder.add_body(mass=1.0, inertia=(0.1, 0.1, 0.1))
