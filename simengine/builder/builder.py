@@ -19,9 +19,11 @@ from simengine.builder.template import compile_template
 from simengine.builder.validate import check_body
 from simengine.builder.values import AXES, inertia_matrix, pose
 from simengine.errors import CapacityError, ModelError, UnsupportedError, did_you_mean, with_article
+from simengine.fixed import Fixed
 from simengine.values import flag, number, numbers
 
 EARTH = 9.81
+DEFAULTS = {"default_material": Material, "default_joint": JointConfig}
 
 
 class Offsets(NamedTuple):
@@ -34,7 +36,7 @@ class Offsets(NamedTuple):
     equality: int
 
 
-class ModelBuilder(JointMethods, ShapeMethods, MechanismMethods):
+class ModelBuilder(Fixed, JointMethods, ShapeMethods, MechanismMethods):
     """A scene being described; ``finalize`` makes a Model of it.
 
     Methods return the index of what they add. SI units, radians; transforms are 7 numbers, position and quaternion
@@ -61,11 +63,13 @@ class ModelBuilder(JointMethods, ShapeMethods, MechanismMethods):
     ``finalize``. Labels are unique among elements of one kind of a world; where none is given one is made.
     """
 
+    _free = ("gravity", "custom", "default_material", "default_joint", "default_density")
+
     def __init__(self, up_axis: str = "Z", gravity: float | Sequence[float] | None = None):
         """``gravity`` (m/s2): along the up axis (negative is down), or a vector; default -9.81."""
         if up_axis not in AXES:
             raise ModelError(f'up_axis is {up_axis!r}; it must be "X", "Y" or "Z"')
-        self.up_axis = up_axis
+        self._set(up_axis=up_axis)
         self.default_material = Material()
         self.default_joint = JointConfig()
         self.default_density = 1000.0
@@ -79,6 +83,12 @@ class ModelBuilder(JointMethods, ShapeMethods, MechanismMethods):
         self._runs: list[tuple[int, int]] = []  # (template, how many worlds), in order
         self._prefixes: dict[int, str] = {}
         self._offsets: list[np.ndarray] = []  # of each run: where viewers show its worlds (worlds, 3)
+
+    def __setattr__(self, name: str, value) -> None:
+        kind = DEFAULTS.get(name)
+        if kind is not None and not isinstance(value, kind):
+            raise ModelError(f"is {value!r}; it must be {with_article(kind.__name__)}", element=f"builder.{name}")
+        super().__setattr__(name, value)
 
     @property
     def gravity(self) -> tuple[float, ...]:

@@ -34,7 +34,7 @@ SUPPORTS = {
     "drives with effort limits": "yes",
     "velocity limits": "yes",
     "kinematic bodies": "yes",
-    "equality constraints and loop joints": "no",
+    "equality constraints and loop joints": "no; equalities between joints (mimic joints) are left out with a warning",
     "contact dimensions": "1 and 3; not 4 and 6",
     "friction cones": "elliptic, pyramidal",
     "static friction": "yes",

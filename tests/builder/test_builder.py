@@ -346,3 +346,15 @@ def test_a_colour_is_three_numbers_or_four():
 def test_options_of_the_wrong_kind_are_refused_by_name(option, message):
     with pytest.raises(sim.ModelError, match=f"shape 'crate', {message}"):
         chain(1).add_shape_sphere(0, 0.1, label="crate", **option)
+
+
+def test_what_a_builder_does_not_know_is_not_taken():
+    builder = sim.ModelBuilder()
+    with pytest.raises(AttributeError, match="default_densty is unknown; did you mean 'default_density'"):
+        builder.default_densty = 100
+    with pytest.raises(AttributeError, match=r"up_axis cannot be set"):
+        builder.up_axis = "Y"
+    with pytest.raises(sim.ModelError, match="builder.default_material: is 3; it must be a Material"):
+        builder.default_material = 3
+    with pytest.raises(sim.ModelError, match="builder.default_joint: is .*; it must be a JointConfig"):
+        builder.default_joint = {"armature": 1}

@@ -78,10 +78,14 @@ def load_mesh(
             and repeated triangles kept; the hull of the vertices where there are no triangles.
 
     Raises:
+        ModelError: no bytes, or no name.
         AssetError: unknown format, larger than a cap, sizes or indices that do not fit the data, no triangles,
             numbers that are not finite.
         MissingExtraError: with ``as_mujoco``, a hull is needed and SciPy is not installed.
     """
+    if not isinstance(data, bytes | bytearray) or not isinstance(name, str):
+        reason = "takes the bytes of a file and its name, as in load_mesh(Path('a.obj').read_bytes(), 'a.obj')"
+        raise ModelError(f"{reason}; got {type(data).__name__} and {type(name).__name__}", element="load_mesh")
     limits = limits or MeshLimits()
     ending = name.rsplit(".", 1)[-1].lower() if "." in name else ""
     if ending not in _READERS:

@@ -11,7 +11,7 @@ import pytest
 
 from simengine.builder.meshes.files import FORMATS, MeshLimits, is_closed, load_mesh
 from simengine.builder.meshes.glb import AXES
-from simengine.errors import AssetError
+from simengine.errors import AssetError, ModelError
 from tests.builder.meshes.mesh_samples import (
     FACES,
     OBJ,
@@ -175,3 +175,9 @@ def test_the_script_of_the_page_about_meshes():
     exec(textwrap.dedent(script), names)
     assert names["volume"] == pytest.approx(1 / 6)
     assert names["hull"].solid_problem == ""
+
+
+@pytest.mark.parametrize("arguments", [("a.obj", "a.obj"), (b"v 0 0 0", None), (Path("a.obj"), "a.obj")])
+def test_what_is_no_bytes_and_name_is_refused_with_the_call_that_is_right(arguments):
+    with pytest.raises(ModelError, match=r"load_mesh\(Path\('a.obj'\).read_bytes\(\), 'a.obj'\)"):
+        load_mesh(*arguments)
