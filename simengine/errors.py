@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import sys
+import warnings
 from pathlib import Path
 
 SPOKEN_WITH_A_VOWEL = ("sdf", "hfield", "ndarray")
@@ -13,14 +14,25 @@ PACKAGE = str(Path(__file__).resolve().parent)
 
 
 def callsite() -> str:
-    """File and line of the call that led into simengine: the innermost frame outside the package."""
-    frame = sys._getframe(1)
+    """File and line of the call that led into simengine; empty where there is none."""
+    frame = _user_frame()[0]
+    return "" if frame is None else f"{os.path.abspath(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """A warning that points at the call that led into simengine."""
+    warnings.warn(message, category, stacklevel=_user_frame()[1])
+
+
+def _user_frame():
+    """The innermost frame outside the package, and how many it is out from the caller, who is 1."""
+    frame, out = sys._getframe(1), 1
     while frame is not None:
         file = os.path.abspath(frame.f_code.co_filename)
         if not file.startswith(PACKAGE + os.sep) and not file.endswith(("contextlib.py", "functools.py")):
-            return f"{file}:{frame.f_lineno}"
-        frame = frame.f_back
-    return ""
+            break
+        frame, out = frame.f_back, out + 1
+    return frame, out
 
 
 class SimError(Exception):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from simengine.builder.importers.usd.names import labels_of
 from simengine.builder.importers.usd.stage import require_usd
 from simengine.builder.values import AXES, pose
 from simengine.containers import to_numpy
-from simengine.errors import ModelError, shortened
+from simengine.errors import ModelError, shortened, warn_user
 from simengine.state import State
 from simengine.values import number
 
@@ -63,7 +62,7 @@ def write(stage, state, world: int = 0, *, prim_path=None, label_prefix=None, xf
         known = shortened(bodies) or "no bodies"
         raise ModelError(f"no rigid body of the stage is one of the model's ({known})", element="usd.write")
     if left := [str(prim.GetPath()) for prim in prims if prefix + labels[str(prim.GetPath())] not in bodies]:
-        warnings.warn(f"{len(left)} rigid bodies of the stage have none in the model: {shortened(left)}", stacklevel=2)
+        warn_user(f"{len(left)} rigid bodies of the stage have none in the model: {shortened(left)}")
     cache = UsdGeom.XformCache(code)
     into_stage = _into_stage(stage, state.model.up_axis, xform)
     old = {prim.GetPath(): _matrix(cache.GetLocalToWorldTransform(prim)) for prim, _ in chosen}

@@ -2,8 +2,10 @@
 
 import pickle
 
+import numpy as np
 import pytest
 
+import simengine as sim
 from simengine import errors
 
 
@@ -65,3 +67,31 @@ def test_errors_pass_from_a_child_process_to_its_parent(error):
 def test_a_misspelt_name_gets_the_nearest_one():
     assert errors.did_you_mean("joint_p", ["joint_q", "body"]) == "; did you mean 'joint_q'?"
     assert errors.did_you_mean("xyz", ["joint_q"]) == ""
+
+
+def _apart():
+    builder = sim.ModelBuilder()
+    body = builder.add_body(mass=1, inertia=(1, 1, 1), xform=sim.transform((0, 0, 1)))
+    builder.add_joint_revolute(-1, body)
+    return builder
+
+
+def _nan():
+    model = sim.ModelBuilder().finalize(device="cpu")
+    model.gravity[0] = np.nan
+    return sim.solvers.Featherstone(model), model.state()
+
+
+@pytest.mark.parametrize(
+    ("made", "call"),
+    [
+        (_apart, lambda builder: builder.finalize(device="cpu")),
+        (_nan, lambda given: given[0].check(given[1], "warn")),
+        (lambda: None, lambda _: errors.warn_user("told")),
+    ],
+)
+def test_a_warning_points_at_the_users_line(made, call):
+    given = made()
+    with pytest.warns(UserWarning) as told:
+        call(given)
+    assert {(one.filename, one.lineno) for one in told} == {(__file__, call.__code__.co_firstlineno)}

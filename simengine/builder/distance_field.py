@@ -237,7 +237,7 @@ def _as_sdf(sdf, voxel: float | None, what: str) -> SDF:
         return sdf.to_grid(voxel, precision="float64", device="cpu")
     mesh = sdf if isinstance(sdf, QueryMesh) else as_mesh(sdf, what, "an SDF, a Mesh,")
     if isinstance(mesh, Mesh):
-        mesh = told_outward(mesh, what, stacklevel=4)
+        mesh = told_outward(mesh, what)
         mesh = QueryMesh(mesh.vertices, mesh.triangles, precision="float64", device="cpu")
     if not mesh.is_closed:
         reason = f"its mesh bounds no solid: {mesh.open_edge_count} edges have no partner that runs the other way"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 
 from simengine.builder.mechanisms import (
@@ -17,7 +16,7 @@ from simengine.builder.mechanisms import (
     TendonEquality,
 )
 from simengine.builder.validate import check_kept
-from simengine.errors import ModelError, did_you_mean
+from simengine.errors import ModelError, did_you_mean, warn_user
 from simengine.values import numbers
 
 UNNOTICED = ("sensors", "keyframes", "contact_pairs")
@@ -132,4 +131,4 @@ class MechanismMethods:
             counts.update({kind: len(getattr(elements, kind)) for kind in KEPT if kind not in UNNOTICED})
         kept = [f"{count} {kind.replace('_', ' ')}" for kind, count in counts.items() if count]
         if kept:
-            warnings.warn(f"the model leaves out what is not simulated yet: {', '.join(kept)}", stacklevel=3)
+            warn_user(f"the model leaves out what is not simulated yet: {', '.join(kept)}")

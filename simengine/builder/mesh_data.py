@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from functools import cached_property
 from weakref import WeakValueDictionary
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from simengine.builder.mechanisms import HeightField
 from simengine.builder.meshes.hull import hull
-from simengine.errors import ModelError, with_article
+from simengine.errors import ModelError, warn_user, with_article
 from simengine.fixed import Fixed
 from simengine.surfaces import is_pinched, is_wound_inwards, welded
 
@@ -177,11 +176,11 @@ def convex_hull(points, label: str = "convex hull") -> Mesh:
     return Mesh(*hull(points, label), label)
 
 
-def told_outward(mesh: Mesh, what: str, stacklevel: int) -> Mesh:
+def told_outward(mesh: Mesh, what: str) -> Mesh:
     """``mesh.outward``; a warning names ``what`` and the mesh where it was wound inwards."""
     if mesh.is_wound_inwards:
         reason = "is closed and wound inwards, so all its triangles are turned round (triangles[:, ::-1])"
-        warnings.warn(f"{what}: {mesh!r} {reason}", stacklevel=stacklevel + 1)
+        warn_user(f"{what}: {mesh!r} {reason}")
     return mesh.outward
 
 

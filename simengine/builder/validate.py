@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,7 +20,7 @@ from simengine.builder.pairs import RigidGroups, filter_indices
 from simengine.builder.topology import FLOATING
 from simengine.builder.values import inertia_matrix, pose, rgba
 from simengine.enums import DofKind, EqualityType, JointType, ShapeType
-from simengine.errors import ModelError, shortened, with_article
+from simengine.errors import ModelError, shortened, warn_user, with_article
 from simengine.values import number, numbers
 
 SIZES = {
@@ -125,7 +124,7 @@ def check_shape(shape: Shape) -> None:
                     "is zero in one direction, which flattens the mesh; no factor may be zero", element=f"{what}, scale"
                 )
     if shape.type == ShapeType.MESH:
-        shape.mesh = told_outward(shape.mesh, what, stacklevel=5)
+        shape.mesh = told_outward(shape.mesh, what)
     number(shape.density, f"{what}, density", lowest=0.0)
     if shape.mass is not None:
         number(shape.mass, f"{what}, mass", lowest=0.0)
@@ -256,10 +255,9 @@ def check_masses(
             has_children.add(above)
     odd = [body.label for body, own in zip(bodies, masses, strict=True) if breaks_triangle_inequality(own.inertia)]
     if odd:
-        warnings.warn(
+        warn_user(
             f"{len(odd)} of {len(bodies)} bodies with a principal moment of inertia larger than the sum of the other "
             f"two, which no distribution of mass has; kept as given: {shortened(odd)}",
-            stacklevel=5,
         )
 
 
@@ -312,10 +310,9 @@ def warn_of_poses(bodies: Sequence[Body], joints: Sequence[Joint], initial: Init
         if body.xform is not None and largest_gap(body.xform, reached) > 1e-5 * size:
             apart.append(f"{body.label!r} at {tuple(round(x, 4) for x in reached[:3])}")
     if apart:
-        warnings.warn(
+        warn_user(
             f"{len(apart)} of {len(bodies)} bodies not at the given xform, but where their joints' coordinates put "
             f"them; set q= of the joint or leave out xform: {shortened(apart)}",
-            stacklevel=5,
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,7 +11,7 @@ import numpy as np
 from simengine.collision import queries
 from simengine.collision.bvh import BoxTrees
 from simengine.collision.sort import KeyStarts, RadixSort
-from simengine.errors import ModelError
+from simengine.errors import ModelError, warn_user
 from simengine.fixed import Fixed
 from simengine.runtime import modes
 from simengine.surfaces import Edges, edges_of, heights, is_wound_inwards, welded
@@ -321,7 +320,7 @@ class Mesh(Fixed):
         """``is_wound_inwards``, of which a warning tells."""
         if self.is_wound_inwards:
             reason = "is closed and wound inwards: its normals point into it, but distances are negative inside"
-            warnings.warn(f"{self!r} {reason}; for normals that point out give faces[:, ::-1]", stacklevel=4)
+            warn_user(f"{self!r} {reason}; for normals that point out give faces[:, ::-1]")
         return self.is_wound_inwards
 
     @cached_property

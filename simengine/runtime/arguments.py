@@ -279,8 +279,9 @@ def match(kernel: str, parameters, arguments, count: int | None) -> list:
     if counted and count is not None and len(values) == len(given) - 1:
         values.insert(0, count)
     if len(values) != len(given):
+        without = ", of which n may be left out" if counted and count is not None else ""
         raise LaunchError(
-            f"takes {len(given)} arguments ({_list(given)}), got {len(values)}", kernel=kernel, site=callsite()
+            f"takes {len(given)} arguments ({_list(given)}{without}), got {len(values)}", kernel=kernel, site=callsite()
         )
     return values
 

@@ -19,8 +19,9 @@ import stat
 import tempfile
 import threading
 import time
-import warnings
 from pathlib import Path
+
+from simengine.errors import warn_user
 
 log = logging.getLogger("simengine")
 
@@ -81,11 +82,10 @@ def _problem(path: Path) -> str | None:
 
 
 def _private_folder(wanted: Path, problem: str) -> Path:
-    warnings.warn(
+    warn_user(
         f"the kernel cache {wanted} {problem}: kernels are compiled anew in this process; set SIMENGINE_CACHE_DIR to a "
         "folder of your own to keep them",
         RuntimeWarning,
-        stacklevel=5,
     )
     _private.append(tempfile.TemporaryDirectory(prefix="simengine-"))
     return Path(_private[-1].name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from simengine.checks import checked_seconds, require_container, require_model
 from simengine.containers import to_numpy
 from simengine.enums import ShapeFlag, ShapeType, StatusBit
-from simengine.errors import ModelError, UnsupportedError, shortened
+from simengine.errors import ModelError, UnsupportedError, shortened, warn_user
 from simengine.fixed import Fixed
 from simengine.solvers.coordinates import disagreement
 from simengine.solvers.elements import Element, number_in_words
@@ -81,7 +80,7 @@ class Solver(Fixed):
                 elements=names,
             )
         message = f"solvers.{self.name}: {what} ignored: {number_in_words(elements)} ({shortened(names)})"
-        warnings.warn(message, stacklevel=4)
+        warn_user(message)
 
     def warn_of_pairs(self) -> None:
         """Warn of all kinds of pairs of shapes that pass through each other, those with the unmoving world first."""
@@ -98,10 +97,9 @@ class Solver(Fixed):
                 first.append(f"{one} through {other} ({count}, with shapes of the unmoving world)")
             else:
                 then.append(f"{other} through {one} ({count})")
-        warnings.warn(
+        warn_user(
             f"solvers.{self.name}: these pairs of shapes have no collision routine and pass through each other: "
             f"{', '.join(first + then)}",
-            stacklevel=4,
         )
 
     def _require_step(self, state_in, state_out, control, contacts) -> None:
@@ -129,10 +127,9 @@ class Solver(Fixed):
         found = None if self._disagreed else disagreement(state)
         if found is not None:
             self._disagreed = True
-            warnings.warn(
+            warn_user(
                 f"solvers.{self.name} reads joint_q and joint_qd alone, and {found}: "
                 "call sim.eval_ik after writing bodies, sim.eval_fk after writing joints",
-                stacklevel=3,
             )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import operator
 import threading
-import warnings
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from simengine.collision.pipeline import collide_at_joints, launch_at_joints
 from simengine.containers import to_numpy
 from simengine.dynamics import require_dense
 from simengine.enums import Cone, EqualityType, Integrator, JointType, StatusBit
-from simengine.errors import ModelError, UnsupportedError, did_you_mean
+from simengine.errors import ModelError, UnsupportedError, did_you_mean, warn_user
 from simengine.runtime import modes
 from simengine.runtime.kernel import Kernel
 from simengine.runtime.world_launch import WorldLaunch, compile_together, lanes_for
@@ -293,7 +292,7 @@ class Featherstone(Solver):
         """Warn of advice, and compile what a first step launches."""
         self._has_begun = True
         for advice in self.advise(dt):
-            warnings.warn(f"solvers.Featherstone: {advice}", stacklevel=3)
+            warn_user(f"solvers.Featherstone: {advice}")
         if not self.model.collides_in_step:
             compile_together(self.model, [launch_at_joints(self.model), self._launch])
 

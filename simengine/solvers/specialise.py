@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import functools
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from simengine import structs
-from simengine.errors import KernelCompileError, ModelError
+from simengine.errors import KernelCompileError, ModelError, warn_user
 from simengine.runtime import background, build, modes
 from simengine.runtime.kernel import Kernel
 
@@ -102,7 +101,7 @@ class Forms:
         try:
             return self._device.is_cuda or build.find_compiler() is not None
         except KernelCompileError as error:  # $CXX is wrong: what is prebuilt needs no compiler
-            warnings.warn(f"kernels are not specialised: {error}", RuntimeWarning, stacklevel=5)
+            warn_user(f"kernels are not specialised: {error}", RuntimeWarning)
             return False
 
     def _want(self, group: int, form: Form, precision: str, lanes: int) -> None:
@@ -159,7 +158,7 @@ class Forms:
         message = f"the specialised form of {self._kernel} could not be compiled"
         if self._choice is True:
             raise KernelCompileError(message, kernel=self._kernel, log=words)
-        warnings.warn(f"{message}, the general one does the work:\n{words}", RuntimeWarning, stacklevel=2)
+        warn_user(f"{message}, the general one does the work:\n{words}", RuntimeWarning)
 
 
 def _is_small(group) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from simengine.containers import to_numpy
 from simengine.enums import StatusBit
-from simengine.errors import CapacityError, DivergenceError, ModelError, shortened
+from simengine.errors import CapacityError, DivergenceError, ModelError, shortened, warn_user
 from simengine.solvers.parameters import first_nan
 
 RAISED = StatusBit.NOT_FINITE | StatusBit.CONTACT_OVERFLOW | StatusBit.NOT_CONVERGED | StatusBit.RESET_SOURCE
@@ -37,7 +36,7 @@ def check_status(solver, state, on_problem: str, contacts) -> Status:
     if on_problem != "ignore" and (wrong := first_nan(solver.model)):
         if on_problem == "raise":
             raise ModelError(f"{wrong}; write a number there")
-        warnings.warn(f"{wrong}; write a number there", stacklevel=3)
+        warn_user(f"{wrong}; write a number there")
     words = to_numpy(state.status)
     worlds = np.flatnonzero(words)
     if not worlds.size:
@@ -55,7 +54,7 @@ def check_status(solver, state, on_problem: str, contacts) -> Status:
     warned = [bit for bit in parts if bit not in raised]
     if warned:
         text = _joined([parts[bit] for bit in warned], np.flatnonzero(words & int(sum(warned))), state)
-        warnings.warn(f"solvers.{solver.name}: {text}", stacklevel=3)
+        warn_user(f"solvers.{solver.name}: {text}")
     if raised:
         raise _exception(raised, [parts[bit] for bit in raised], words, solver, state, contacts)
     return status

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import os
 import re
-import warnings
 from pathlib import Path
 
 import numpy as np
 
 from simengine.containers import to_numpy
 from simengine.enums import ShapeFlag
-from simengine.errors import MissingExtraError, ModelError, shortened
+from simengine.errors import MissingExtraError, ModelError, shortened, warn_user
+from simengine.files import cannot_write
 from simengine.fixed import Fixed
 from simengine.values import number
 
@@ -35,7 +35,7 @@ class UsdRecorder(Fixed):
     Metres and kilograms; up is the model's up axis (of a model with X up the root prim is turned, since USD knows Y and
     Z alone). Bodies are Xform prims ``/World/world_<index>/<label>``; shapes that are not visible are left out. Use it
     as a context manager, or call ``close``. Raises MissingExtraError without the package usd-core, ModelError for
-    arguments that cannot be, OSError where the file cannot be written.
+    arguments that cannot be, AssetError where the file cannot be written.
     """
 
     def __init__(self, path: str | os.PathLike, model, frames_per_second: float = 60.0, worlds=None):
@@ -79,6 +79,8 @@ class UsdRecorder(Fixed):
         try:
             stage.GetRootLayer().Export(str(self._beside))
             os.replace(self._beside, self.path)
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
         finally:
             self._beside.unlink(missing_ok=True)
         self._poses.clear()
@@ -87,9 +89,12 @@ class UsdRecorder(Fixed):
         """Find out before a long run, not after it, that the file cannot be written."""
         if self.path.is_dir():
             raise ModelError(f"{self.path} is a folder; name a file in it", element="UsdRecorder, path")
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._beside.touch()
-        self._beside.unlink()
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._beside.touch()
+            self._beside.unlink()
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
 
     def __enter__(self) -> UsdRecorder:
         return self
@@ -162,9 +167,8 @@ class _Scene:
                 self._define_body(body, column, f"{path}/{names.take(self.model.body_label[body])}")
                 column += 1
         if self.left_out:
-            warnings.warn(
+            warn_user(
                 f"{self.recorder.path}: poses that are not finite were left out: {shortened(self.left_out)}",
-                stacklevel=4,
             )
 
     def _define_body(self, body: int, column: int, path: str) -> None:

@@ -8,7 +8,7 @@ from pxr import Gf, Usd, UsdGeom, UsdPhysics, UsdValidation
 
 import simengine as sim
 from simengine.enums import ShapeType
-from simengine.errors import MissingExtraError, ModelError
+from simengine.errors import AssetError, MissingExtraError, ModelError
 from simengine.viewers import UsdRecorder
 from simengine.viewers.usd_shapes import ShapePrims
 
@@ -273,7 +273,7 @@ def test_wrong_arguments_are_named(tmp_path):
     with pytest.raises(ModelError, match="is a folder"):
         UsdRecorder(tmp_path / "folder.usdc", model)
     (tmp_path / "file").write_text("")
-    with pytest.raises(OSError):
+    with pytest.raises(AssetError, match=r"file/run.usdc: cannot be written: there is no folder"):
         UsdRecorder(tmp_path / "file" / "run.usdc", model)
     with pytest.raises(ModelError, match="frames_per_second: is 0"):
         UsdRecorder(tmp_path / "run.usdc", model, 0)

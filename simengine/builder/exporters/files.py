@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from pathlib import Path
 
-from simengine.errors import AssetError, ModelError
+from simengine.errors import AssetError, ModelError, warn_user
 from simengine.files import cannot_write, write_beside
 
 OURS = re.compile(r"[A-Za-z0-9_-]+-[0-9a-f]{10}\.obj")
@@ -84,4 +83,4 @@ class NewFiles:
             if old and not any(folder.iterdir()):
                 folder.rmdir()
         except OSError as error:
-            warnings.warn(f"{folder}: meshes of an older export stay: {error.strerror}", stacklevel=4)
+            warn_user(f"{folder}: meshes of an older export stay: {error.strerror}")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import warnings
 from dataclasses import dataclass, field
 
 from simengine.builder.importers.report import Note, grouped
-from simengine.errors import UnsupportedError
+from simengine.errors import UnsupportedError, warn_user
 
 SECTIONS = ("lost", "rewritten")
 
@@ -81,8 +80,7 @@ class ExportNotes:
         """One warning for all that was lost."""
         lost = self.report.lost
         if lost:
-            warnings.warn(
+            warn_user(
                 f"{self.report.file}: {len(lost)} things that {self.report.format} cannot hold (first: {lost[0]}); "
                 "print the report for all",
-                stacklevel=3,
             )

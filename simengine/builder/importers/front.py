@@ -24,7 +24,7 @@ from simengine.builder.importers.zero_pose import ZeroPose, is_driven
 from simengine.builder.meshes.files import MeshLimits
 from simengine.builder.template import compile_template
 from simengine.builder.values import AXES, pose
-from simengine.errors import ModelError
+from simengine.errors import ModelError, warn_user
 from simengine.values import flag
 
 READERS = {
@@ -170,7 +170,7 @@ class Import:
         }
         found = [f"{len(notes)} {what} (first: {notes[0]})" for what, notes in groups.items() if notes]
         if found:
-            warnings.warn(f"{report.file}: {'; '.join(found)}; print the report for all", stacklevel=6)
+            warn_user(f"{report.file}: {'; '.join(found)}; print the report for all")
 
 
 def _listed(vector) -> str:

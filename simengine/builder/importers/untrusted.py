@@ -28,7 +28,7 @@ from simengine.builder.importers.exchange import ExchangeError, decode, encode, 
 from simengine.builder.importers.options import ChildLimits, check_kind
 from simengine.builder.importers.report import ImportReport
 from simengine.builder.template import compile_template
-from simengine.errors import AssetError, ModelError, SimError
+from simengine.errors import AssetError, ModelError, SimError, warn_user
 
 POSIX = os.name == "posix"
 KILLED = -9 if POSIX else 1
@@ -127,7 +127,7 @@ def _take(builder, file: str, result: dict) -> ImportReport:
     report.joints = {name: at + offsets.joint for name, at in report.joints.items()}
     report.shapes = [at + offsets.shape for at in report.shapes]
     for category, message in told:
-        warnings.warn(message, WARNINGS.get(category, UserWarning), stacklevel=5)
+        warn_user(message, WARNINGS.get(category, UserWarning))
     return report
 
 
