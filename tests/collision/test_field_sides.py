@@ -40,19 +40,21 @@ def beside(random):
 
 
 @pytest.mark.parametrize("name", BODIES)
-def test_the_distance_and_the_deepest_contact_are_those_of_the_solid(name, precision):
+def test_the_distance_and_the_deepest_contact_are_those_of_the_solid(name, precision, device):
     random, worlds = np.random.default_rng(list(BODIES).index(name)), 80
     builder = sim.ModelBuilder()
     for _ in range(worlds):
         world = slope(random)
         BODIES[name](world, world.add_body(xform=beside(random)))
         builder.add_builder(world)
-    model = builder.finalize(device="cpu", precision=precision)
+    model = builder.finalize(device=device, precision=precision)
     state, contacts = model.state(), model.contacts()
     first = 3 * np.arange(worlds)
     kinds = sim.to_numpy(model.shape_type)
     of_field, of_solid = (
-        np.asarray(shape_distance(model, state, [p if kinds[p[0]] <= kinds[p[1]] else p[::-1] for p in pairs]).distance)
+        sim.to_numpy(
+            shape_distance(model, state, [p if kinds[p[0]] <= kinds[p[1]] else p[::-1] for p in pairs]).distance
+        )
         for pairs in (np.column_stack([first + i, first + 2]).tolist() for i in (0, 1))
     )
     tolerance = 1e-4 if precision == "float32" else 1e-6
@@ -60,10 +62,13 @@ def test_the_distance_and_the_deepest_contact_are_those_of_the_solid(name, preci
     assert (of_solid < -0.01).sum() > worlds / 3
     sim.collide(model, state, contacts)
     deepest = np.zeros(worlds)
-    for world, (start, count) in enumerate(zip(contacts.world_start[:-1], contacts.count, strict=True)):
-        own = slice(start, start + count)
-        of_the_field = (contacts.shape0[own] == first[world]) | (contacts.shape1[own] == first[world])
-        deepest[world] = contacts.distance[own][of_the_field].min(initial=0)
+    starts, counts, one, other, distance = (
+        sim.to_numpy(getattr(contacts, name)) for name in ("world_start", "count", "shape0", "shape1", "distance")
+    )
+    for world in range(worlds):
+        own = slice(starts[world], starts[world] + counts[world])
+        of_the_field = (one[own] == first[world]) | (other[own] == first[world])
+        deepest[world] = distance[own][of_the_field].min(initial=0)
     np.testing.assert_allclose(deepest, np.minimum(of_solid, 0), atol=tolerance)
 
 

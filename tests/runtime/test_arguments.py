@@ -95,7 +95,9 @@ def test_an_array_that_is_written_must_be_writable_one_that_is_read_need_not():
 
 def test_missing_unknown_and_surplus_arguments_are_named():
     arguments = good()
-    with pytest.raises(LaunchError, match="takes 6 arguments .n, q, out, gain, times, map, of which n may be left out., got 2"):
+    with pytest.raises(
+        LaunchError, match="takes 6 arguments .n, q, out, gain, times, map, of which n may be left out., got 2"
+    ):
         WORK.launch(4, [arguments["q"], arguments["out"]])
     del arguments["gain"]
     with pytest.raises(LaunchError, match="missing gain; unknown gian"):

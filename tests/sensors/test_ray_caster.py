@@ -205,6 +205,29 @@ def test_a_height_field_its_sides_and_its_underside_are_met_as_in_mujoco(seed, p
     assert ((found.normal[0] * directions).sum(axis=1)[np.isfinite(wanted)] < 0).all()
 
 
+@pytest.mark.gpu
+def test_rays_on_a_gpu_have_the_bits_of_a_cpu(precision):
+    """Of all primitives, a mesh, a hull, a height field and its sides."""
+    builder, random = sim.ModelBuilder(), np.random.default_rng(5)
+    adders = [add for _, add in SHAPES.values()]
+    adders.append(lambda b, i, **o: b.add_shape_cone(i, 0.4, 0.5, **o))
+    adders.append(lambda b, i, **o: b.add_shape_heightfield(i, random.uniform(0, 1, (4, 5)), 0.7, 0.5, base=0.2, **o))
+    adders.append(lambda b, i, **o: b.add_shape_convex_hull(i, random.normal(size=(30, 3)) * 0.3, **o))
+    for place, add in enumerate(adders):
+        turn = random.normal(size=4)
+        add(builder, -1, xform=sim.transform((0.9 * place, 0, 0), tuple(turn / np.linalg.norm(turn))))
+    origins, directions = scattered(5000, 6)
+    origins[:, 0] += random.uniform(0, 0.9 * len(adders), len(origins))
+    found = []
+    for device in ("cpu", "cuda:0"):
+        model = builder.finalize(device=device, precision=precision)
+        hits = sim.sensors.RayCaster(model, directions, origins).cast(model.state())
+        found.append([sim.to_numpy(array) for array in (hits.distance, hits.normal, hits.shape)])
+    assert set(range(len(adders))) <= set(found[0][2].ravel().tolist())
+    for on_cpu, on_gpu in zip(*found, strict=True):
+        np.testing.assert_array_equal(on_cpu, on_gpu)
+
+
 def two_balls() -> sim.ModelBuilder:
     builder = sim.ModelBuilder()
     eye = builder.add_body(xform=sim.transform((0, 0, 1), sim.quat_from_axis_angle((0, 0, 1), 0.5)), label="eye")
