@@ -96,7 +96,8 @@ def collision_rows(meshes: Sequence[Mesh], shapes: Mapping[str, np.ndarray]) -> 
     surfaces = fields | distances | set(of[kinds == ShapeType.MESH].tolist())
     hulls = [hull_of(mesh) if i in hulled else None for i, mesh in enumerate(meshes)]
     trees = [triangle_tree(mesh) if i in surfaces else None for i, mesh in enumerate(meshes)]
-    grids = [grid_of(mesh) if i in fields else (0, 0) for i, mesh in enumerate(meshes)]
+    seen = set(np.asarray(shapes["shape_mesh"])[np.asarray(shapes["shape_type"]) == ShapeType.HEIGHTFIELD].tolist())
+    grids = [grid_of(mesh) if i in seen else (0, 0) for i, mesh in enumerate(meshes)]  # rays ask for it too
     grid_rows = {"mesh_grid": np.array(grids, np.int32).reshape(-1, 2)}
     solids = [mesh.field if i in distances else None for i, mesh in enumerate(meshes)]
     return _hull_rows(hulls) | _tree_rows(meshes, trees) | grid_rows | _field_rows(solids)
