@@ -52,8 +52,8 @@ class Solver(Fixed):
 
         ``on_problem``: "raise" raises DivergenceError (numbers that are not finite, a solve that did not converge) or
         CapacityError (contacts that a slab had no room for), and warns of raised pivots; "warn" warns of all;
-        "ignore" only returns. A NaN in the model's arrays, which kernels pass over, raises ModelError or warns as well.
-        Waits for the device.
+        "ignore" only returns. A NaN in the model's arrays that kernels passed over, so that no world reports anything,
+        raises ModelError or warns. Waits for the device.
         """
         require_container(f"solvers.{self.name}.check", "state", state, "state", self.model)
         return check_status(self, state, on_problem, self._fitting[3])

@@ -33,13 +33,10 @@ def check_status(solver, state, on_problem: str, contacts) -> Status:
     """See ``Solver.check``."""
     if on_problem not in ("raise", "warn", "ignore"):
         raise ModelError(f'check: on_problem is {on_problem!r}; it is "raise", "warn" or "ignore"')
-    if on_problem != "ignore" and (wrong := first_nan(solver.model)):
-        if on_problem == "raise":
-            raise ModelError(f"{wrong}; write a number there")
-        warn_user(f"{wrong}; write a number there")
     words = to_numpy(state.status)
     worlds = np.flatnonzero(words)
     if not worlds.size:
+        _tell_of_nan(solver.model, on_problem)
         return Status()
     parts = {
         bit: _describe(bit, np.flatnonzero(words & bit), solver, state, contacts)
@@ -58,6 +55,15 @@ def check_status(solver, state, on_problem: str, contacts) -> Status:
     if raised:
         raise _exception(raised, [parts[bit] for bit in raised], words, solver, state, contacts)
     return status
+
+
+def _tell_of_nan(model, on_problem: str) -> None:
+    """Of a number of the model that is none, which kernels may pass over: no world reports it."""
+    wrong = first_nan(model)
+    if wrong and on_problem == "raise":
+        raise ModelError(f"{wrong}; write a number there")
+    if wrong and on_problem == "warn":
+        warn_user(f"{wrong}; write a number there")
 
 
 def _joined(parts, worlds, state) -> str:
@@ -88,7 +94,9 @@ def _describe(bit: StatusBit, worlds: np.ndarray, solver, state, contacts) -> st
     if bit == StatusBit.NOT_FINITE:
         element, quantity = _first_not_finite(solver.model, state, world)
         first = f", now first {quantity} of {element}" if element else ""
-        return f"numbers that are not finite in {where}{first}; reset the world, or take a smaller dt (see advise)"
+        wrong = first_nan(solver.model)
+        cure = f"{wrong}: write a number there" if wrong else "reset the world, or take a smaller dt (see advise)"
+        return f"numbers that are not finite in {where}{first}; {cure}"
     if bit == StatusBit.NOT_CONVERGED:
         return f"the solve of {where} did not reach its tolerance"
     if bit == StatusBit.PIVOT:
