@@ -86,17 +86,25 @@ SIM_STAGE void shorten_lever(real room, real speed, vec3 middle, vec3 n, const S
     own.arm = own.com + along + part * (lever - along);
 }
 
+// The friction against a slip: Coulomb's, of a pair whose second tangent has another friction that of the ellipse.
+SIM_FUNCTION real friction_against(const ContactRows& c, vec3 slip, real friction) {
+    const real speed = length(slip), first = dot(c.tangent, slip), second = dot(c.second_tangent(), slip);
+    if (!(speed > SMALLEST_SEPARATION)) return friction;
+    return friction * divide(square_root(multiply_add(first, first, second * second)), speed);
+}
+
 // The damping of slip (1/s) that friction can give while a contact is stopped with acceleration `stop`, by Coulomb's
-// law for the two bodies alone; at most what ends the slip within the step h. More than that asked of it would lift the
-// contact off: in the convex problem what slips against a row's reference also parts.
+// law for the two bodies alone; at most what ends the slip within the step h, as it does where nothing yields along the
+// normal. More than that asked of it would lift the contact off: in the convex problem what slips against a row's
+// reference also parts.
 SIM_STAGE real slip_damping(const StoppedBody& a, const StoppedBody& b, vec3 n, vec3 slip, real friction, real stop,
                             real h) {
     const real speed = length(slip), weight = a.linear + b.linear;
     if (!(speed > SMALLEST_SEPARATION)) return reciprocal(h);
     const vec3 along = reciprocal(speed) * slip;
-    const real yields = weight + a.yield(a.arm, along) + b.yield(b.arm, along);
-    const real most = divide(friction * stop * yields, speed * (weight + a.yield(a.arm, n) + b.yield(b.arm, n)));
-    return minimum(most, reciprocal(h));
+    const real given = friction * stop * (weight + a.yield(a.arm, along) + b.yield(b.arm, along));
+    const real asked = speed * (weight + a.yield(a.arm, n) + b.yield(b.arm, n));
+    return given * h < asked ? divide(given, asked) : reciprocal(h);
 }
 
 // The same of a contact that bounces off where it is, with acceleration `stop`. Within the one step of a bounce all of
@@ -104,7 +112,8 @@ SIM_STAGE real slip_damping(const StoppedBody& a, const StoppedBody& b, vec3 n, 
 SIM_STAGE real slip_damping_at(const Topology& t, const World& world, const ContactRows& c, real stop, real h) {
     const StoppedBody a = stopped_body(t, world, c.link0, c.arm0), b = stopped_body(t, world, c.link1, c.arm1);
     const vec3 v = velocity_at(b.velocity, b.arm) - velocity_at(a.velocity, a.arm);
-    return slip_damping(a, b, c.normal, v - dot(c.normal, v) * c.normal, c.friction, stop, h);
+    const vec3 slip = v - dot(c.normal, v) * c.normal;
+    return slip_damping(a, b, c.normal, slip, friction_against(c, slip, c.friction), stop, h);
 }
 
 // What becomes of the rows of a contact that stops.
@@ -185,7 +194,8 @@ SIM_STAGE ContactStop stop_contact(const Topology& t, const World& world, const 
     if (!bounces) m.restitution = vn < 0 ? divide(s.apart, s.h * vn) : real(0);
     const vec3 slip = v - vn * n, of_rows = {vn, dot(c.tangent, v), dot(c.second_tangent(), v)};
     const real friction = length(slip) < options.stiction_speed ? m.static_friction : m.friction;
-    const real damping = slip_damping(a, b, n, slip, friction, -divide((1 + m.restitution) * vn, s.h), s.h);
+    const real damping = slip_damping(a, b, n, slip, friction_against(c, slip, friction),
+                                      -divide((1 + m.restitution) * vn, s.h), s.h);
     // Where a tree is met in several directions what slips on against one lifts off another. There a contact has no
     // more friction than that with which standing still satisfies its rows, and no energy comes in. Surfaces and fields
     // may be met so by one pair.

@@ -65,6 +65,7 @@ struct FieldHeights {
 // What is under a height field: the sides of its solid, down to -base, and the underside.
 SIM_FUNCTION void ray_field_sides(const Ray& ray, const ModelView& model, int mesh, real base, SurfaceHit& hit) {
     const FieldHeights field(model, mesh);
+    if (field.rows < 2 || field.columns < 2) return;  // no grid
     const auto meet = [&](int axis, real place, vec3 normal) {
         if (is_parallel(ray.direction[axis])) return;
         const real t = divide(place - ray.origin[axis], ray.direction[axis]);
@@ -72,7 +73,9 @@ SIM_FUNCTION void ray_field_sides(const Ray& ray, const ModelView& model, int me
         vec3 p = ray.at(t);
         p[axis] = place;
         const bool over = absolute(p.x) <= field.half.x && absolute(p.y) <= field.half.y;
-        if (over && p.z >= -base && p.z <= field.at(p)) hit = {t, normal};
+        if (!over) return;
+        const real top = field.at(p);
+        if (p.z >= -base && p.z <= top && top > -base) hit = {t, normal};
     };
     for (int axis = 0; axis < 2; ++axis) {
         vec3 outwards = zero_vec3();

@@ -27,6 +27,11 @@ class Fixed:
         if name in self.__dict__ and self.__dict__[name] is value:  # the end of an in-place operation
             return
         known = [key for key in (*dir(type(self)), *self.__dict__) if not key.startswith("_")]
+        added = self.__dict__.get("_added", frozenset())  # by a user's own subclass
+        if name in added or (name not in known and not type(self).__module__.startswith("simengine.")):
+            object.__setattr__(self, "_added", added | {name})
+            object.__setattr__(self, name, value)
+            return
         rule = "options are given to the constructor and stay"
         problem = "cannot be set" if name in known else f"is unknown{did_you_mean(name, known)}"
         raise AttributeError(f"{type(self).__name__}.{name} {problem}; {rule}")

@@ -106,12 +106,13 @@ def _check_fields(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def _check_colliding(arrays: Mapping[str, np.ndarray], tree, hull, grid, field) -> None:
-    """Shapes that collide as triangles, hulls, height and distance fields have meshes with what these collide by."""
+    """Shapes that collide as triangles, hulls, height and distance fields have meshes with what these collide by, and
+    height fields that are only seen the grid that rays ask for."""
     kinds, used = np.asarray(arrays["shape_type"]), np.asarray(arrays["shape_mesh"])
     collides = (np.asarray(arrays["shape_flags"]) & enums.ShapeFlag.COLLIDES) != 0
     needed = {ShapeType.MESH: tree, ShapeType.CONVEX_HULL: hull, ShapeType.HEIGHTFIELD: grid, ShapeType.SDF: field}
     for kind, has in needed.items():
-        meshes = used[collides & (kinds == kind)]
+        meshes = used[(collides | (kind == ShapeType.HEIGHTFIELD)) & (kinds == kind)]
         if not np.append(has, False)[meshes].all():  # -1, no mesh, is the last
             raise ModelError(f"a shape of type {kind.name.lower()} has a mesh without what such shapes collide by")
 

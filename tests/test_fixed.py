@@ -164,3 +164,16 @@ def test_arrays_are_written_in_place():
     assert dial.numbers is numbers and numbers.tolist() == [5, 2, 2]
     with pytest.raises(AttributeError, match="Dial.numbers cannot be set"):
         dial.numbers = np.ones(3)
+
+
+def test_a_users_own_subclass_has_attributes_of_its_own():
+    class Walker(sim.ModelBuilder):
+        def __init__(self):
+            super().__init__()
+            self.legs = []
+
+    walker = Walker()
+    walker.legs = [1]
+    assert walker.legs == [1]
+    with pytest.raises(AttributeError, match="up_axis cannot be set"):
+        walker.up_axis = "Y"

@@ -146,9 +146,14 @@ def _inline_into(pieces, label, text, folder, headers, once, chain) -> None:
 def _find_header(name, folder, headers, label, number) -> Source:
     if name in headers:
         return Source(f"generated/{name}", headers[name], folder, True)
-    beside = folder is not None and folder != kernels_folder()
-    if found := (beside and _header_beside(folder, name)) or _own_header(kernels_folder(), name):
-        return found
+    is_plain = not posixpath.isabs(name) and ".." not in name.split("/")
+    for place in (folder, kernels_folder()):
+        if place == kernels_folder() and is_plain:
+            found = _own_header(place, name)
+        else:
+            found = place and _other_header(place, name)
+        if found:
+            return found
     known = [*headers, *(file.name for file in kernels_folder().glob("*.h"))]
     raise KernelCompileError(
         f"includes {name!r}, which is neither beside it nor in kernels_cuda{did_you_mean(name, known)}",
@@ -157,17 +162,21 @@ def _find_header(name, folder, headers, label, number) -> Source:
     )
 
 
-@functools.cache
 def _own_header(folder: Path, name: str) -> Source | None:
     """From kernels_cuda, whose headers do not change while the package runs: each is read once."""
     try:
-        text = (folder / name).read_text(encoding="utf-8")
+        text = _read_once(folder / name)
     except OSError:
         return None
     return Source(posixpath.normpath(f"kernels_cuda/{name}"), text, (folder / name).parent, True)
 
 
-def _header_beside(folder: Path, name: str) -> Source | None:
+@functools.cache
+def _read_once(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def _other_header(folder: Path, name: str) -> Source | None:
     if not (folder / name).is_file():
         return None
     path = (folder / name).resolve()

@@ -152,3 +152,41 @@ def test_spinning_balls_that_meet_off_centre(friction):
     run.step(2)
     np.testing.assert_allclose(run.velocities, np.concatenate(wanted), atol=2e-2)
     assert (run.body_energy().reshape(-1, 2).sum(1) < before).all()
+
+
+@pytest.mark.parametrize("frictions", [(1.0, 0.3), (0.3, 1.0)])
+def test_a_bounce_with_a_friction_for_each_tangent(frictions):
+    """A ball of (10, 0, -3) or (0, 10, -3) that slips to the end loses mu (1 + e) 3 by the friction of that way."""
+    dt, restitution, left = 1e-4, 0.8, []
+    for way in (0, 1):
+        velocity = [0.0, 0, -3, 0, 0, 0]
+        velocity[way] = 10.0
+        builder = sim.ModelBuilder(gravity=0)
+        builder.default_material = sim.Material(restitution=restitution)
+        body = builder.add_body(xform=sim.transform((0, 0, 0.1 + 1.5 * dt)), velocity=velocity)
+        ball, ground = builder.add_shape_sphere(body, 0.1), builder.add_ground_plane()
+        builder.add_contact_pair(ball, ground, friction=(*frictions, 0, 0, 0), contact_dim=3)
+        run = Run(builder, dt)
+        run.step(5)
+        left.append(run.velocities[0, way])
+    # friction 1 would take 5.4 of 10, more than the 2/7 that end the slip
+    wanted = [10 - min(mu * (1 + restitution) * 3, 10 * 2 / 7) for mu in frictions]
+    np.testing.assert_allclose(sorted(left), sorted(wanted), atol=1e-2)
+    assert left[0] > left[1] if frictions == (1.0, 0.3) else left[0] < left[1]
+
+
+@pytest.mark.parametrize("friction", [0.2, 1.0])
+def test_a_wheel_on_a_hinge_that_is_struck_through_its_centre(friction, precision):
+    """Nothing yields along the normal; the rim takes the speed of what rubs on it, 1 m/s, at 0.1 m."""
+    builder = sim.ModelBuilder(gravity=0)
+    builder.default_material = sim.Material(friction=friction, restitution=0.8)
+    wheel = builder.add_body()
+    builder.add_shape_sphere(wheel, 0.1)
+    builder.add_joint_revolute(-1, wheel, axis="Y")
+    striker = builder.add_body(kinematic=True, xform=sim.transform((-0.1995, 0, 0)), velocity=(1, 0, 1, 0, 0, 0))
+    builder.add_shape_sphere(striker, 0.1)
+    run = Run(builder, 1e-3, precision)
+    run.control.kinematic_q[striker] = sim.transform((-0.1985, 0, 1e-3))
+    run.step(1)
+    assert np.abs(run.velocities[0, [0, 1, 2, 3, 5]]).max() < 1e-6
+    assert run.velocities[0, 4] == pytest.approx(10, abs=0.1)

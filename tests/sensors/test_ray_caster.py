@@ -205,6 +205,21 @@ def test_a_height_field_its_sides_and_its_underside_are_met_as_in_mujoco(seed, p
     assert ((found.normal[0] * directions).sum(axis=1)[np.isfinite(wanted)] < 0).all()
 
 
+@pytest.mark.parametrize("heights", [np.zeros((4, 5)), np.maximum(np.linspace(-1, 1, 20).reshape(4, 5), 0)])
+def test_a_height_field_that_touches_its_own_underside_shows_its_surface(heights, precision):
+    """Where it is at height 0 and the base is 0: from above all normals point up, whatever round-off says."""
+    random, count = np.random.default_rng(4), 2000
+    targets = random.uniform(-0.99, 0.99, (count, 3)) * (1, 1, 0)
+    origins = targets + random.uniform(-1, 1, (count, 3)) * (2, 2, 0) + (0, 0, 3)
+    directions = (targets - origins) / np.linalg.norm(targets - origins, axis=1, keepdims=True)
+    model, state = one_shape(lambda b, i, xform: b.add_shape_heightfield(i, heights, 1, 1), None, precision)
+    found = sim.sensors.RayCaster(model, directions, origins).cast(state)
+    hit = np.isfinite(found.distance[0])
+    assert hit.sum() > 0.9 * count and ((found.normal[0] * directions).sum(axis=1)[hit] < 0).all()
+    if not heights.any():
+        np.testing.assert_allclose(found.normal[0, hit], [[0, 0, 1]] * int(hit.sum()), atol=1e-6)
+
+
 @pytest.mark.gpu
 def test_rays_on_a_gpu_have_the_bits_of_a_cpu(precision):
     """Of all primitives, a mesh, a hull, a height field and its sides."""
