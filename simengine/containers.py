@@ -187,11 +187,8 @@ class Container:
             )
         if value.shape not in (array.shape, ()):
             raise ModelError(f"{where} has shape {array.shape}, got {value.shape}")
-        if not self.device.is_cuda:
-            array[...] = value
-        elif array.size:
-            with self.device.context():
-                _copy_on_gpu(array, value)
+        with self.device.context():
+            array[...] = self.device.array_module.asarray(value)
 
     def _from_gpu(self, where: str, value):
         """A GPU array of any library as one of CuPy, on this container's device."""
@@ -201,16 +198,6 @@ class Container:
         if value.device.id != self.device.index:
             raise ModelError(f"{where} lives on {self.device.name}, got an array of cuda:{value.device.id}")
         return value
-
-
-def _copy_on_gpu(array, value) -> None:
-    """As bytes where both lie in order: for all else CuPy compiles a kernel for each type of number."""
-    if isinstance(value, np.ndarray):
-        array.set(np.array(np.broadcast_to(value, array.shape), array.dtype))
-    elif value.shape == array.shape and value.dtype == array.dtype and value.flags.c_contiguous:
-        array.data.copy_from_device_async(value.data, array.nbytes)
-    else:
-        array[...] = value
 
 
 def _as_array(where: str, value, dtype: np.dtype) -> np.ndarray:

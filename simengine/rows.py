@@ -25,24 +25,6 @@ def first_equal(rows: np.ndarray) -> np.ndarray:
     return first[label]
 
 
-def distinct(values: np.ndarray) -> np.ndarray:
-    """The distinct of some values, ascending. (np.unique asks whether they are masked, and loads numpy.ma for that.)"""
-    ascending = np.sort(values, axis=None)
-    return ascending[_is_new(ascending[:, None])]
-
-
-def distinct_rows(rows: np.ndarray) -> np.ndarray:
-    """The distinct rows of a table (n, k), ascending from the first column on."""
-    ascending = rows[np.lexsort(rows.T[::-1])]
-    return ascending[_is_new(ascending)]
-
-
-def _is_new(ascending: np.ndarray) -> np.ndarray:
-    new = np.ones(len(ascending), bool)
-    new[1:] = (ascending[1:] != ascending[:-1]).any(axis=1)
-    return new
-
-
 def _number(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     order = np.argsort(columns[0], kind="stable") if len(columns) == 1 else np.lexsort(columns[::-1])
     is_start = np.zeros(len(order), bool)

@@ -14,8 +14,6 @@ from simengine.errors import ModelError
 
 def numbers(value, count: int, what: str, infinite: bool = False) -> tuple[float, ...]:
     """``count`` floats; finite unless ``infinite``, never NaN. ModelError naming ``what`` otherwise."""
-    if type(value) is tuple and len(value) == count and all(type(x) is float and math.isfinite(x) for x in value):
-        return value  # as most are that were checked before
     try:
         result = tuple(plain_float(x) for x in value)
     except (TypeError, ValueError):
@@ -32,10 +30,7 @@ def numbers(value, count: int, what: str, infinite: bool = False) -> tuple[float
 
 def number(value, what: str, lowest: float = -math.inf, positive: bool = False, infinite: bool = False) -> float:
     """One float, at least ``lowest`` (above 0 where ``positive``); ModelError naming ``what`` otherwise."""
-    if type(value) is float and math.isfinite(value):
-        result = value
-    else:
-        (result,) = numbers((value,), 1, what, infinite)
+    (result,) = numbers((value,), 1, what, infinite)
     if positive and result <= 0:
         raise ModelError(f"is {result:g}; it must be positive", element=what)
     if result < lowest:

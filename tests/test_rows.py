@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from simengine.rows import distinct, distinct_rows, first_equal, number_rows
+from simengine.rows import first_equal, number_rows
 
 
 @pytest.mark.parametrize("columns", [1, 2, 3, 4])
@@ -50,10 +50,3 @@ def test_rows_of_one_key_are_told_apart(monkeypatch):
     first, label = number_rows(np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]]))
     assert first.tolist() == [0, 1]
     assert label.tolist() == [0, 1, 0]
-
-
-@pytest.mark.parametrize("shape", [(0, 2), (1, 2), (200, 2), (200, 3)])
-def test_distinct_ones_are_those_of_numpy(shape):
-    rows = np.random.default_rng(2).integers(-3, 4, shape)
-    np.testing.assert_array_equal(distinct_rows(rows), np.unique(rows, axis=0))
-    np.testing.assert_array_equal(distinct(rows), np.unique(rows))

@@ -32,9 +32,6 @@ CONVEX_SLACK = 1e-7
 MOST_CONVEX_TESTS = 2 * 10**8
 """Vertices times triangles of a mesh that may be asked whether it is convex: a fifth of a second."""
 
-FEW_CONVEX_TESTS = 2**20
-"""So many are made at once, without a look at the faces beside each."""
-
 CONVEX_TESTS_AT_A_TIME = 2**17
 """Of them, so that their distances stay in a processor's cache."""
 
@@ -407,11 +404,10 @@ def _is_convex(points: np.ndarray, triangles: np.ndarray, neighbour: np.ndarray)
     normal /= np.maximum(area, 1e-300)[:, None]
     slack = CONVEX_SLACK * np.ptp(points, axis=0).max()
     offset = np.einsum("ni,ni->n", normal, corners[:, 0])
+    beside = np.einsum("ni,neki->nek", normal, corners[neighbour]) - offset[:, None, None]
     used = np.flatnonzero(area > 0)
-    if len(points) * len(triangles) > FEW_CONVEX_TESTS:  # what is not convex mostly shows beside a face
-        beside = np.einsum("ni,neki->nek", normal, corners[neighbour]) - offset[:, None, None]
-        if beside[used].max(initial=0) > slack or len(points) * len(triangles) > MOST_CONVEX_TESTS:
-            return False
+    if beside[used].max(initial=0) > slack or len(points) * len(triangles) > MOST_CONVEX_TESTS:
+        return False
     columns = np.ascontiguousarray(points.T)
     some = max(1, CONVEX_TESTS_AT_A_TIME // len(points))
     parts = (used[first : first + some] for first in range(0, len(used), some))

@@ -13,7 +13,6 @@ from simengine import enums
 from simengine.builder.elements import WORLD, Body, Joint, Shape
 from simengine.enums import JointType, ShapeType
 from simengine.pair_routines import routine_table
-from simengine.rows import distinct, distinct_rows
 
 LISTED_PAIRS, COUNTED_PAIRS = 200_000, 50_000_000
 """How many pairs of a world are listed at most, and up to how many that there may be are counted to find out."""
@@ -118,7 +117,7 @@ class PairRules:
             np.sort(np.array(explicit, int).reshape(-1, 2), axis=1), axis=0, return_index=True
         )
         low, high = filter_indices(filters)
-        self.filtered = distinct_rows(np.stack([low, high], axis=1))
+        self.filtered = np.unique(np.stack([low, high], axis=1), axis=0)
         self._filtered_rows, self._explicit_rows = _both_ways(self.filtered), _both_ways(self.explicit)
 
     def part(self, shapes: np.ndarray) -> PairRules:
@@ -204,7 +203,7 @@ class PairRules:
 
 def _both_ways(pairs: np.ndarray) -> np.ndarray:
     """Each pair and its reverse, sorted."""
-    return distinct_rows(np.concatenate([pairs, pairs[:, ::-1]]))
+    return np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0)
 
 
 def structural_filter(bodies: Sequence[Body], joints: Sequence[Joint], shapes: Sequence[Shape]) -> np.ndarray:
@@ -262,7 +261,7 @@ def count_unsupported(rules: PairRules) -> dict[tuple[str, str], int]:
     """How many pairs that may touch are of two types (names, lower case) that no routine collides."""
     rules = rules.part(rules.touchable())
     lookup, kinds = routine_table(), len(ShapeType)
-    present = distinct(rules.type)
+    present = np.unique(rules.type)
     lacking = [kind for kind in present if (lookup[kind, present[present >= kind]] < 0).any()]
     missing = np.zeros(kinds * kinds, np.int64)
     for rows in rules.blocks():

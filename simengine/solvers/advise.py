@@ -13,7 +13,6 @@ from simengine.containers import to_numpy
 from simengine.dynamics import eval_bias_force, eval_inverse_dynamics
 from simengine.enums import BodyFlag, CombineMode, Integrator, JointType, ShapeFlag
 from simengine.errors import shortened
-from simengine.rows import distinct
 from simengine.solvers.rebound import least_ratio, rebound
 
 MASS_RATIO = 1e4
@@ -462,7 +461,7 @@ def _massless_bodies(world: _World) -> Advice | None:
         root = root[root]
     tree_mass = np.bincount(root, mass, len(mass))[root]
     collides = (world.integers("shape_flags", "shape") & ShapeFlag.COLLIDES) != 0
-    touched = distinct(world.integers("shape_body", "shape")[collides]) - world.range["body"].start
+    touched = np.unique(world.integers("shape_body", "shape")[collides]) - world.range["body"].start
     light = {}
     for body in touched[touched >= 0]:
         if world.kinematic[body] or weight[body] == 0:
